@@ -30,6 +30,8 @@ class CollectiveCall:
         shape: Of the operand of each rank.
         result_shape: Of the result of each rank.
         place: Where the program has it, as messages say it.
+        bucket: What those have in common that are done together; None for what is done by itself, at once.
+        members: How many these are.
         key: A text that is equal where ranks do the same; places are no part of it.
     """
 
@@ -44,6 +46,8 @@ class CollectiveCall:
         self.shape: tuple[int, ...] = tuple(data["shape"])
         self.result_shape: tuple[int, ...] = tuple(data["result_shape"])
         self.place: str = data.pop("place")
+        self.bucket: int | None = data.get("bucket")
+        self.members: int = data.get("members", 1)
         self.key = json.dumps(data, sort_keys=True)
 
     @cached_property
@@ -70,8 +74,9 @@ def written(
     shape: tuple[int, ...],
     result_shape: tuple[int, ...],
     place: str,
+    **bucket: int,
 ) -> str:
-    """Return a call as a text, which `CollectiveCall` reads."""
+    """Return a call as a text, which `CollectiveCall` reads; ``bucket`` are its `bucket` and `members`."""
     data = {
         "opcode": opcode,
         "attributes": dict(attributes),
@@ -79,5 +84,6 @@ def written(
         "shape": shape,
         "result_shape": result_shape,
         "place": place,
+        **bucket,
     }
     return json.dumps(data, sort_keys=True, separators=(",", ":"))

@@ -2,16 +2,18 @@
 
 A process holds some neighbours of the group. All that goes from one process to another goes through a
 `Channel`; where one process holds the whole group, there is none. `mind_mlir.collectives.traffic` says how
-many bytes that are.
+many bytes that are. A rule yields what is to be sent and received, and goes on when that has been done: so
+several collectives go together, small arrays of all of them in one message.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
 
+from mind_mlir.collectives.packing import packed
 from mind_mlir.collectives.tree import finish, joined, nodes_within
 from mind_mlir.ir.sharding import sharding_of
 from mind_mlir.support.lazy_dataclass import dataclass
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 
 #: For each process of a group in order, the arrays that go to it, or come from it; none for oneself.
 Messages: TypeAlias = "Sequence[Sequence[Array]]"
+#: Messages that go out, and those that come in meanwhile.
+Swap: TypeAlias = "tuple[Messages, Messages]"
 
 #: Operands of no more bytes are sent whole to everyone, who all sum them: one message in place of two.
 SMALL = 4096
@@ -78,14 +82,14 @@ class Meeting:
         return self.spread.places(self.spread.own)
 
 
-def perform(meeting: Meeting, channel: Channel | None) -> None:
-    """Do a collective: write the results of this process's ranks."""
-    _RULES[meeting.call.opcode](meeting, channel)
-
-
-def _swap(channel: Channel | None, sends: Messages, receives: Messages) -> None:
-    if channel is not None:
-        channel.exchange(sends, receives)
+def perform(meetings: Sequence[Meeting], channel: Channel | None) -> None:
+    """Do collectives of one group together: write the results of this process's ranks."""
+    running = [_RULES[meeting.call.opcode](meeting) for meeting in meetings]
+    while swaps := [swap for each in running if (swap := next(each, None)) is not None]:
+        if channel is None:
+            continue
+        with packed(swaps) as (sends, receives):
+            channel.exchange(sends, receives)
 
 
 def _own_nodes(meeting: Meeting) -> dict[tuple[int, int], Array]:
@@ -103,22 +107,23 @@ def nodes_of(spread: Spread, process: int) -> list[tuple[int, int]]:
     return nodes_within((0, spread.count), frozenset(spread.places(process)))
 
 
-def _all_reduce(meeting: Meeting, channel: Channel | None) -> None:
+def _all_reduce(meeting: Meeting) -> Iterator[Swap]:
     call, spread, out = meeting.call, meeting.spread, meeting.outs[0].reshape(-1)
     kind, root = call.attributes["kind"], (0, spread.count)
     own, others = _own_nodes(meeting), range(spread.processes)
     if call.nbytes <= SMALL or spread.processes == 1:
-        known = _collected(channel, spread, own, [slice(None)] * spread.processes)
+        known = yield from _collected(spread, own, [slice(None)] * spread.processes)
         joined(kind, known, root, out)
         finish(kind, out, spread.count)
     else:
         chunks = [slice(*chunk(out.size, spread.processes, process)) for process in others]
         mine = out[chunks[spread.own]]
-        joined(kind, _collected(channel, spread, own, chunks), root, mine)
+        known = yield from _collected(spread, own, chunks)
+        joined(kind, known, root, mine)
         finish(kind, mine, spread.count)
         sends = [[] if process == spread.own else [mine] for process in others]
         receives = [[] if process == spread.own else [out[chunks[process]]] for process in others]
-        _swap(channel, sends, receives)
+        yield sends, receives
     _repeat(meeting)
 
 
@@ -128,8 +133,8 @@ def chunk(size: int, parts: int, part: int) -> tuple[int, int]:
 
 
 def _collected(
-    channel: Channel | None, spread: Spread, own: Mapping[tuple[int, int], Array], pieces: Sequence[slice]
-) -> dict[tuple[int, int], Array]:
+    spread: Spread, own: Mapping[tuple[int, int], Array], pieces: Sequence[slice]
+) -> Generator[Swap, None, dict[tuple[int, int], Array]]:
     """Return a piece of all nodes that processes have computed; each process has a piece that is its own."""
     known = {node: array[pieces[spread.own]] for node, array in own.items()}
     sends: list[list[Array]] = []
@@ -144,11 +149,11 @@ def _collected(
         theirs = {node: np.empty_like(like) for node in nodes_of(spread, process)}
         receives.append(list(theirs.values()))
         known.update(theirs)
-    _swap(channel, sends, receives)
+    yield sends, receives
     return known
 
 
-def _reduce_scatter(meeting: Meeting, channel: Channel | None) -> None:
+def _reduce_scatter(meeting: Meeting) -> Iterator[Swap]:
     call, spread = meeting.call, meeting.spread
     kind, axis = call.attributes["kind"], call.attributes["axis"]
     own = {node: array.reshape(call.shape) for node, array in _own_nodes(meeting).items()}
@@ -175,28 +180,29 @@ def _reduce_scatter(meeting: Meeting, channel: Channel | None) -> None:
                 found.append(np.empty(call.result_shape, call.dtype.numpy))
                 each[node] = found[-1]
         receives.append(found)
-    _swap(channel, sends, receives)
+    yield sends, receives
     for each, out in zip(known, meeting.outs, strict=True):
         joined(kind, each, (0, spread.count), out)
         finish(kind, out, spread.count)
 
 
-def _all_gather(meeting: Meeting, channel: Channel | None) -> None:
-    call, parts = meeting.call, _everything(meeting, channel)
+def _all_gather(meeting: Meeting) -> Iterator[Swap]:
+    call, parts = meeting.call, (yield from _everything(meeting))
     np.concatenate(parts, axis=call.attributes["axis"], out=meeting.outs[0])
     _repeat(meeting)
 
 
-def _join_parts(meeting: Meeting, channel: Channel | None) -> None:
+def _join_parts(meeting: Meeting) -> Iterator[Swap]:
     """Put the parts of an array together that its dimensions have been divided into."""
     call, out = meeting.call, meeting.outs[0]
     sharding = sharding_of(call.attributes["sharding"])
-    for rank, part in zip(meeting.group, _everything(meeting, channel), strict=True):
+    parts = yield from _everything(meeting)
+    for rank, part in zip(meeting.group, parts, strict=True):
         out[sharding.part(call.mesh, rank, call.result_shape)] = part
     _repeat(meeting)
 
 
-def _everything(meeting: Meeting, channel: Channel | None) -> list[Array]:
+def _everything(meeting: Meeting) -> Generator[Swap, None, list[Array]]:
     """Return the operands of all ranks of a group, in the order of their places."""
     call, spread = meeting.call, meeting.spread
     found = [
@@ -205,7 +211,7 @@ def _everything(meeting: Meeting, channel: Channel | None) -> list[Array]:
     ]
     found[spread.own] = list(meeting.operands)
     sends = [[] if process == spread.own else found[spread.own] for process in range(spread.processes)]
-    _swap(channel, sends, [[] if process == spread.own else each for process, each in enumerate(found)])
+    yield sends, [[] if process == spread.own else each for process, each in enumerate(found)]
     arrived = [iter(each) for each in found]
     return [next(arrived[spread.owner(place)]) for place in range(spread.count)]
 
@@ -223,7 +229,7 @@ def moves(call: CollectiveCall, count: int) -> list[tuple[int, int]]:
     return [(place, (place + call.attributes["offset"]) % count) for place in range(count)]
 
 
-def _moved(meeting: Meeting, channel: Channel | None) -> None:
+def _moved(meeting: Meeting) -> Iterator[Swap]:
     """Write what goes from a place of a group to another; an array goes to a process once."""
     spread, mine = meeting.spread, meeting.mine
     pairs = moves(meeting.call, spread.count)
@@ -237,13 +243,13 @@ def _moved(meeting: Meeting, channel: Channel | None) -> None:
         elif source not in given and process == spread.own:
             arrived[source] = np.empty(meeting.call.shape, meeting.call.dtype.numpy)
             receives[spread.owner(source)].append(arrived[source])
-    _swap(channel, sends, receives)
+    yield sends, receives
     for source, place in pairs:
         if place in given:
             np.copyto(given[place][1], given[source][0] if source in given else arrived[source])
 
 
-def _all_to_all(meeting: Meeting, channel: Channel | None) -> None:
+def _all_to_all(meeting: Meeting) -> Iterator[Swap]:
     call, spread, mine = meeting.call, meeting.spread, meeting.mine
     split, concat = call.attributes["split_axis"], call.attributes["concat_axis"]
     extent = call.shape[split] // spread.count
@@ -265,12 +271,12 @@ def _all_to_all(meeting: Meeting, channel: Channel | None) -> None:
         found.update(zip(pairs, coming, strict=True))
         sends.append([] if process == spread.own else going)
         receives.append([] if process == spread.own else coming)
-    _swap(channel, sends, receives)
+    yield sends, receives
     for place, out in zip(mine, meeting.outs, strict=True):
         np.concatenate([found[source, place] for source in range(spread.count)], axis=concat, out=out)
 
 
-_RULES: Mapping[str, Callable[[Meeting, Channel | None], None]] = {
+_RULES: Mapping[str, Callable[[Meeting], Iterator[Swap]]] = {
     "AllReduce": _all_reduce,
     "ReduceScatter": _reduce_scatter,
     "AllGather": _all_gather,

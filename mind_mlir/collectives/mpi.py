@@ -19,16 +19,18 @@ from mpi4py import MPI
 
 from mind_mlir.collectives.exchange import Messages, perform
 from mind_mlir.collectives.lookout import Lookout
+from mind_mlir.collectives.packing import bytes_of
 from mind_mlir.collectives.problems import disagreement
+from mind_mlir.collectives.world import is_busy
 from mind_mlir.support.callbacks import deliver_in_callback
 
 if TYPE_CHECKING:
     from mind_mlir.collectives.exchange import Meeting
-    from mind_mlir.ir.attributes import Array
 
 #: The size of the message that says which collective a rank is at, in bytes: a digest, and text.
 _HEADER, _DIGEST = 512, 16
-#: So long a wait looks again and again before it sleeps in between, in seconds; and how long it sleeps.
+#: So long a wait looks again and again before it sleeps in between, in seconds, unless a rank of this process
+#: computes meanwhile, which needs the core; and how long it sleeps.
 _SPIN, _NAP = 200e-6, 50e-6
 
 
@@ -44,14 +46,14 @@ class MpiWorld:
         self._lock = threading.Lock()
         self.lookout = Lookout(self.comm.Dup())
 
-    def perform(self, meeting: Meeting, processes: tuple[int, ...]) -> None:
-        """Do a collective of a group that these processes have the ranks of."""
+    def perform(self, meetings: Sequence[Meeting], processes: tuple[int, ...]) -> None:
+        """Do collectives of a group that these processes have the ranks of."""
         if len(processes) == 1:
-            perform(meeting, None)
+            perform(meetings, None)
             return
-        channel = _Channel(self, meeting, processes)
+        channel = _Channel(self, meetings, processes)
         channel.agree()
-        perform(meeting, channel)
+        perform(meetings, channel)
 
     def barrier(self, what: str) -> None:
         """Wait until all processes have come here."""
@@ -87,7 +89,7 @@ class MpiWorld:
             if MPI.Request.Testall(requests):
                 return
             deliver_in_callback()
-            if elapsed > _SPIN:
+            if elapsed > _SPIN or is_busy():
                 time.sleep(_NAP)
         with self.lookout.waiting(what, missing, met) as wait:
             while not MPI.Request.Testall(requests):
@@ -99,10 +101,12 @@ class MpiWorld:
 class _Channel:
     """What takes arrays between the processes of a group."""
 
-    def __init__(self, world: MpiWorld, meeting: Meeting, processes: Sequence[int]) -> None:
-        call = meeting.call
-        self._world, self._call, self._processes, self._own = world, call, processes, meeting.spread.own
-        group = f"{call.mesh} {call.axes} {processes} {meeting.group}"
+    def __init__(self, world: MpiWorld, meetings: Sequence[Meeting], processes: Sequence[int]) -> None:
+        call, first = meetings[0].call, meetings[0]
+        self._keys = "\n".join([meeting.call.key for meeting in meetings])
+        self._what = f"{call}, and {len(meetings) - 1} more" if len(meetings) > 1 else str(call)
+        self._world, self._processes, self._own = world, processes, first.spread.own
+        group = f"{call.mesh} {call.axes} {processes} {first.group}"
         top = world.comm.Get_attr(MPI.TAG_UB) or 32767
         self._tag = int.from_bytes(hashlib.sha256(group.encode()).digest()[:8], "little") % top
 
@@ -112,8 +116,8 @@ class _Channel:
         Raises:
             ExecutionError: E6202, they are not.
         """
-        text = str(self._call).encode()[: _HEADER - _DIGEST]
-        header = hashlib.sha256(self._call.key.encode()).digest()[:_DIGEST] + text
+        text = self._what.encode()[: _HEADER - _DIGEST]
+        header = hashlib.sha256(self._keys.encode()).digest()[:_DIGEST] + text
         own = np.frombuffer(header.ljust(_HEADER, b"\0"), np.uint8)
         others = [place for place in range(len(self._processes)) if place != self._own]
         found = {place: np.empty(_HEADER, np.uint8) for place in others}
@@ -127,20 +131,20 @@ class _Channel:
             if theirs[:_DIGEST].tobytes() != header[:_DIGEST]:
                 words = theirs[_DIGEST:].tobytes().rstrip(b"\0").decode(errors="replace")
                 whose = [f"process {self._world.rank}", f"process {self._processes[place]}"]
-                raise disagreement(whose, [str(self._call), words])
+                raise disagreement(whose, [self._what, words])
 
     def exchange(self, sends: Messages, receives: Messages) -> None:
         """Send arrays, and fill others with what is sent to this process."""
         self._world.count(sum(array.nbytes for each in sends for array in each))
-        self._swap(sends, receives, met=f"{self._tag} {self._call.key}")
+        self._swap(sends, receives, met=f"{self._tag} {self._keys}")
 
     def _swap(self, sends: Messages, receives: Messages, met: str) -> None:
         comm, tag = self._world.comm, self._tag
         coming: list[tuple[int, Any]] = []
         for process, arrays in zip(self._processes, receives, strict=True):
-            coming += [(process, comm.Irecv([_bytes(each), MPI.BYTE], process, tag)) for each in arrays]
+            coming += [(process, comm.Irecv([bytes_of(each), MPI.BYTE], process, tag)) for each in arrays]
         going = [
-            comm.Isend([_bytes(each), MPI.BYTE], process, tag)
+            comm.Isend([bytes_of(each), MPI.BYTE], process, tag)
             for process, arrays in zip(self._processes, sends, strict=True)
             for each in arrays
         ]
@@ -149,9 +153,4 @@ class _Channel:
         def missing() -> list[int]:
             return list(dict.fromkeys(process for process, request in coming if not request.Test()))
 
-        self._world.wait([*requests, *going], str(self._call), missing, met)
-
-
-def _bytes(array: Array) -> Array:
-    """Return the bytes of a contiguous array, in place: MPI knows few of its dtypes."""
-    return array.reshape(-1).view(np.uint8) if array.size else np.empty(0, np.uint8)
+        self._world.wait([*requests, *going], self._what, missing, met)

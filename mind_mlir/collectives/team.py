@@ -3,6 +3,10 @@
 A rank runs until it comes to a collective, and waits there for those of its group. The last one of them that
 this process has does it for all. Where all wait or are over and no collective is complete, none can ever be:
 that is told with the places where they wait.
+
+Where a program has a collective started and finished apart (`mind_mlir.passes.overlap`), a rank leaves a copy
+of what it brings, and goes on. When the last one has come, the lane of the group does it: with memory of its
+own, so that whatever becomes of the ranks meanwhile, nobody writes to what is theirs.
 """
 
 from __future__ import annotations
@@ -11,17 +15,24 @@ import contextvars
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
+from functools import partial
+from itertools import count
 from typing import TYPE_CHECKING, TypeVar
 
-from mind_mlir.collectives.exchange import Meeting
-from mind_mlir.collectives.problems import deadlock, disagreement, failed
+import numpy as np
+
+from mind_mlir.collectives.gathering import Gathering
+from mind_mlir.collectives.lanes import lane_of, wait_for
+from mind_mlir.collectives.problems import deadlock, failed
 from mind_mlir.collectives.world import current_world, ranks_here, run_more, spread_of
+from mind_mlir.diagnostics import ExecutionError
 from mind_mlir.ir.mesh import mesh_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from mind_mlir.collectives.call import CollectiveCall
+    from mind_mlir.collectives.gathering import New
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.mesh import Mesh
     from mind_mlir.ir.sharding import Sharding
@@ -34,23 +45,6 @@ class _Local(threading.local):
 
 
 _local = _Local()
-
-
-class _Gathering:
-    """A collective that ranks of this process come to.
-
-    Attributes:
-        call: What the first of them said.
-        arrived: What each has brought, and where its result goes.
-        error: What went wrong.
-        is_over: Whether it has been done, well or not.
-    """
-
-    def __init__(self, call: CollectiveCall, first: int) -> None:
-        self.call, self.first = call, first
-        self.arrived: dict[int, tuple[Array, Array]] = {}
-        self.error: BaseException | None = None
-        self.is_over = False
 
 
 class Team:
@@ -67,7 +61,9 @@ class Team:
         self._condition = threading.Condition()
         self._running: int | None = None
         self._active = len(ranks)
-        self._gatherings: dict[tuple[int, ...], _Gathering] = {}
+        self._gatherings: dict[tuple[int, ...], list[Gathering]] = {}
+        self._started: dict[int, tuple[Gathering, int]] = {}
+        self._tokens = count(1)
         self.error: BaseException | None = None
 
     def begin(self, rank: int) -> None:
@@ -103,64 +99,112 @@ class Team:
 
     def meet(self, rank: int, call: CollectiveCall, operand: Array, out: Array) -> None:
         """Do a collective with the others of the group of ``rank``, whose result is written to ``out``."""
-        group = self.mesh.group(rank, call.axes)
-        own = [each for each in group if each in self.ranks]
         with self._condition:
-            if self.error is not None:
-                raise self.error
-            gathering = self._gatherings.setdefault(group, _Gathering(call, rank))
-            if gathering.call.key != call.key:
-                whose = [f"rank {gathering.first}", f"rank {rank}"]
-                self.error = disagreement(whose, [str(gathering.call), str(call)])
-                self._condition.notify_all()
-                raise self.error
-            gathering.arrived[rank] = operand, out
-            if len(gathering.arrived) < len(own):
+            gathering, _ = self._come(rank, call, operand, out)
+            if gathering.missing:
                 self._wait(rank, gathering)
                 return
-            del self._gatherings[group]
             self._leave()
-        try:
-            self._perform(group, own, gathering)
-        except BaseException as error:
-            gathering.error = self.error = error
-            raise
-        finally:
-            with self._condition:
-                gathering.is_over = True
-                self._active += len(own) - 1
-                self._take(rank)
+        self._perform(gathering)
+        with self._condition:
+            self._take(rank)
+        if gathering.error is not None:
+            raise gathering.error
 
-    def _wait(self, rank: int, gathering: _Gathering) -> None:
+    def start(self, rank: int, call: CollectiveCall, operand: Array, new: New) -> int:
+        """Have a collective done, for which ``operand`` is copied; return what `finish` takes."""
+        token = next(self._tokens)
+        with self._condition:
+            gathering, member = self._come(rank, call, operand, None)
+            self._started[token] = gathering, member
+            complete = not gathering.missing
+            self._active += complete  # what does it, in the place of the ranks that are going to wait
+        if complete and len(spread_of(self.mesh, gathering.group, current_world())[1]) == 1:
+            self._perform(gathering, new, more=-1)
+            return token
+        copy = new(call.shape, call.dtype.numpy)
+        np.copyto(copy, operand)
+        gathering.keep(rank, copy)
+        if complete:
+            lane_of(gathering.group).put(partial(self._perform, gathering, new, more=-1))
+        return token
+
+    def finish(self, rank: int, token: int, out: Array) -> None:
+        """Wait for a collective that has been started, and write its result to ``out``."""
+        if token not in self._started:
+            raise failed("E6201", "the end of a collective comes without its start", "start it before")
+        gathering, member = self._started.pop(token)
+        with self._condition:
+            if not gathering.is_over:
+                self._wait(rank, gathering)
+        if gathering.error is not None:
+            raise gathering.error
+        np.copyto(out, gathering.result(rank, member))
+
+    def _come(
+        self, rank: int, call: CollectiveCall, operand: Array, out: Array | None
+    ) -> tuple[Gathering, int]:
+        """Return the gathering that a rank comes to with a collective, and which of its members that is."""
+        if self.error is not None:
+            raise self.error
+        group = self.mesh.group(rank, call.axes)
+        waiting = self._gatherings.setdefault(group, [])
+        found = next((each for each in waiting if each.is_next(rank, call)), None)
+        if found is None:
+            found = Gathering(group, [each for each in group if each in self.ranks], call)
+            waiting.append(found)
+        try:
+            member = found.add(rank, call, operand, out)
+        except ExecutionError as error:
+            self.fail(error)
+            raise
+        if not found.missing:
+            waiting.remove(found)
+        return found, member
+
+    def _wait(self, rank: int, gathering: Gathering) -> None:
         self._active -= 1
+        gathering.waiting.append(rank)
         self._leave()
         self._look()
-        self._condition.wait_for(lambda: gathering.is_over or self.error is not None)
-        self._take(rank)
+        try:
+            wait_for(self._condition, lambda: gathering.is_over or self.error is not None)
+        finally:
+            self._take(rank)
         error = gathering.error or self.error
         if error is not None:
             raise error
 
     def _look(self) -> None:
         """Fail where nobody is left who could complete a collective."""
-        if self._active == 0 and self._gatherings and self.error is None:
+        waiting = [each for found in self._gatherings.values() for each in found if each.waiting]
+        if self._active == 0 and waiting and self.error is None:
             self.error = deadlock(
                 [
-                    f"rank {rank} waits at {each.call} for rank "
-                    f"{next(other for other in group if other in self.ranks and other not in each.arrived)}"
-                    for group, each in self._gatherings.items()
-                    for rank in each.arrived
+                    f"rank {rank} waits at {each.calls[0]} for rank {each.missing[0]}"
+                    for each in waiting
+                    for rank in each.waiting
                 ]
             )
+            self._condition.notify_all()
 
-    def _perform(self, group: tuple[int, ...], own: Sequence[int], gathering: _Gathering) -> None:
-        world = current_world()
-        spread, processes = spread_of(self.mesh, group, world)
-        pairs = [gathering.arrived[rank] for rank in own]
-        meeting = Meeting(
-            gathering.call, group, spread, [pair[0] for pair in pairs], [pair[1] for pair in pairs]
-        )
-        world.perform(meeting, processes)
+    def _perform(self, gathering: Gathering, new: New = np.empty, more: int = 0) -> None:
+        """Do a collective that all have come to; what goes wrong is kept for those who wait."""
+        error: BaseException | None = None
+        try:
+            world = current_world()
+            spread, processes = spread_of(self.mesh, gathering.group, world)
+            if more == 0:
+                lane_of(gathering.group).drain()
+            world.perform(gathering.meetings(spread, new), processes)
+        except BaseException as raised:
+            error = raised
+        with self._condition:
+            gathering.end(error)
+            self.error = self.error or error
+            self._active += len(gathering.waiting) + more
+            self._look()
+            self._condition.notify_all()
 
 
 @contextmanager
@@ -207,6 +251,28 @@ def meet(call: CollectiveCall, operand: Array, out: Array) -> None:
     """
     team, rank = _member_of(str(call.mesh), str(call))
     team.meet(rank, call, operand, out)
+
+
+def start(call: CollectiveCall, operand: Array, new: New = np.empty) -> int:
+    """Have a collective done as the rank that this thread runs, which goes on meanwhile; return its token.
+
+    Copies and results lie in ``new`` arrays.
+
+    Raises:
+        ExecutionError: E6201, it runs none of that mesh; E6202, as `meet`.
+    """
+    team, rank = _member_of(str(call.mesh), str(call))
+    return team.start(rank, call, operand, new)
+
+
+def finish(mesh: str, token: int, out: Array) -> None:
+    """Wait for a collective that has been started, whose result is written to ``out``.
+
+    Raises:
+        ExecutionError: As `meet`.
+    """
+    team, rank = _member_of(mesh, "the end of a collective")
+    team.finish(rank, token, out)
 
 
 def _member_of(mesh: str, what: str) -> tuple[Team, int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from mind_mlir.collectives.exchange import Meeting, Spread, perform
@@ -31,8 +32,8 @@ class World(Protocol):
     size: int
     sent: int
 
-    def perform(self, meeting: Meeting, processes: tuple[int, ...]) -> None:
-        """Do a collective of a group that these processes have the ranks of."""
+    def perform(self, meetings: Sequence[Meeting], processes: tuple[int, ...]) -> None:
+        """Do collectives of a group that these processes have the ranks of, all of them together."""
 
     def barrier(self, what: str) -> None:
         """Wait until all processes have come here; ``what`` says where, for messages."""
@@ -49,9 +50,9 @@ class SingleWorld:
     def __init__(self) -> None:
         self.sent = 0
 
-    def perform(self, meeting: Meeting, processes: tuple[int, ...]) -> None:
-        """Do a collective within this process."""
-        perform(meeting, None)
+    def perform(self, meetings: Sequence[Meeting], processes: tuple[int, ...]) -> None:
+        """Do collectives within this process."""
+        perform(meetings, None)
 
     def barrier(self, what: str) -> None:
         """Return at once."""

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from mind_mlir.ir.analysis.effects import PRINT
+from mind_mlir.ir.analysis.effects import FINISH, PRINT, START
 from mind_mlir.lowering.dialect import PREFIX
 from mind_mlir.lowering.functions.captures import Closure
 from mind_mlir.lowering.functions.outlining import PROGRAM_LOOP_ATTRIBUTE
@@ -226,7 +226,7 @@ def hoisted(
     places: list[int] = []
     for op in operations:
         level = inside
-        if op.name.startswith(PREFIX) and not _prints(op):
+        if op.name.startswith(PREFIX) and not _stays(op):
             sources = [earliest.get(value, levels.get(value, inside)) for value in op.operands]
             level = max([outermost, *sources])
         places.append(level)
@@ -241,9 +241,9 @@ def hoisted(
     return chosen
 
 
-def _prints(op: Operation) -> bool:
-    """Return whether an operation prints, which happens as often as the loop runs."""
-    return "target" in op.attributes and op.attributes["target"] == ir.StringAttr.get(PRINT)
+def _stays(op: Operation) -> bool:
+    """Return whether an operation stays in its loop: it prints, or begins or ends a collective."""
+    return "target" in op.attributes and op.attributes["target"].value in (PRINT, START, FINISH)
 
 
 def _is_work(op: Operation) -> bool:

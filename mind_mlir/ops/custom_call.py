@@ -10,6 +10,7 @@ import numpy as np
 
 from mind_mlir.ir.types import DType, TensorType
 from mind_mlir.ops.attribute_kinds import AttrKind
+from mind_mlir.ops.collective_targets import collective_target
 from mind_mlir.ops.contract import Contract, Field, FieldKind, Tagged
 from mind_mlir.ops.custom_attributes import AttributesError, custom_attributes, of_target, of_text, to_text
 from mind_mlir.ops.custom_library import record_target
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from mind_mlir.mlir.context import LoweringContext
     from mind_mlir.ops.contexts import EvalContext, TypeContext
 
-finders += (record_target, spectral_target, print_target)
+finders += (record_target, spectral_target, print_target, collective_target)
 
 
 def _type_rule(context: TypeContext) -> tuple[TensorType, ...]:
@@ -86,6 +87,8 @@ def _evaluate(context: EvalContext) -> Array | tuple[Array, ...]:
 def _lower(context: LoweringContext) -> Any:
     """Append a call of the C function; what has an expansion has been expanded."""
     target, attributes = known(context.attributes)
+    if target.lower is not None:
+        return target.lower(context, attributes)
     complete = {name: Tagged(target.attributes[name].kind, value) for name, value in attributes.items()}
     if target.typed:
         types = tuple([f"{type_.dtype} {type_.rank}" for type_ in context.operand_types])

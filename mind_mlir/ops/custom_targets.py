@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from mind_mlir.ir.attributes import Array
     from mind_mlir.ir.types import TensorType
     from mind_mlir.ir.value import Value
+    from mind_mlir.mlir.context import LoweringContext
     from mind_mlir.ops.vjp import Appends
 
     #: From the types of the operands and the attributes to that of the result, or to those of several; raises
@@ -68,6 +69,7 @@ class CustomTarget:
         types: The type rule.
         evaluate: The oracle: what the interpreter runs.
         expand: What it is made of; None for a C function.
+        lower: The linalg rule of what is neither: an operation that only the compiler itself makes.
         address: Where the C function is; None for an expansion.
         keep: What holds the C function.
         typed: Whether that is told of its operands: an attribute ``types`` has, of each, dtype and rank.
@@ -82,6 +84,7 @@ class CustomTarget:
     address: int | None = None
     keep: object = field(default=None, repr=False)
     typed: bool = False
+    lower: Callable[[LoweringContext, Mapping[str, Any]], Any] | None = None
 
 
 _targets: dict[str, CustomTarget] = {}

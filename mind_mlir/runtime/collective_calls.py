@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mind_mlir.collectives.call import CollectiveCall
-from mind_mlir.collectives.team import meet, part, position
+from mind_mlir.collectives.team import finish, meet, part, position, start
+from mind_mlir.ir.analysis.effects import FINISH
 from mind_mlir.ir.sharding import sharding_of
+from mind_mlir.runtime.memory import pool
 from mind_mlir.support.callbacks import guarded
 
 if TYPE_CHECKING:
@@ -41,6 +43,10 @@ def _call_of(attrs: bytes) -> CollectiveCall:
 
 def _run(inputs: Any, outputs: Any, extents: Any, attrs: bytes) -> None:
     call = _call_of(attrs)
+    if call.bucket is not None:
+        token = start(call, _array(inputs[0], call.dtype, call.shape), _new)
+        ctypes.c_int64.from_address(outputs[0]).value = token
+        return
     out = _array(outputs[0], call.dtype, call.result_shape)
     if call.opcode == "AxisIndex":
         out[...] = position(str(call.mesh), call.axes)
@@ -49,7 +55,15 @@ def _run(inputs: Any, outputs: Any, extents: Any, attrs: bytes) -> None:
         whole = _array(inputs[0], call.dtype, call.shape)
         np.copyto(out, whole[part(str(call.mesh), sharding_of(call.attributes["sharding"]), call.shape)])
         return
+    if call.opcode == FINISH:
+        finish(str(call.mesh), ctypes.c_int64.from_address(inputs[0]).value, out)
+        return
     meet(call, _array(inputs[0], call.dtype, call.shape), out)
+
+
+def _new(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    """Return memory for a collective that goes on beside compiled code, which is used again and again."""
+    return pool.allocator(shape, dtype)()
 
 
 def _array(address: int, dtype: DType, shape: tuple[int, ...]) -> Array:

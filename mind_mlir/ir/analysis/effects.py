@@ -24,6 +24,8 @@ PRINT = "mind.debug_print.v1"
 _ZERO = TensorLiteral.of(0, DType.SI64)
 #: The custom call that copies an array, of which nobody knows that it does.
 COPY = "mind.debug_copy.v1"
+#: The custom calls that begin a collective and wait for it, each as often as the other (`passes/overlap`).
+START, FINISH = "mind.collective_start.v1", "mind.collective_finish.v1"
 
 
 def is_effect(operation: CoreOperation) -> bool:

@@ -12,6 +12,7 @@ from mind_mlir.passes.optimize.constants import prepare
 from mind_mlir.passes.optimize.hoisting import hoist
 from mind_mlir.passes.optimize.scales import fold_scales
 from mind_mlir.passes.optimize.taps import cut_taps
+from mind_mlir.passes.overlap import overlap
 from mind_mlir.passes.planes import compute_planes
 from mind_mlir.passes.recompute import recompute
 from mind_mlir.passes.record import Pass
@@ -110,6 +111,14 @@ MODULE_PASSES: tuple[ModulePass, ...] = (
         "large constants, which are laid out",
         _share_layers,
         "a call computes what the operations in its place did",
+    ),
+    Pass(
+        "overlap",
+        "starts sums over ranks as soon as their operands are known and waits for them where they are read, "
+        "small ones together",
+        overlap,
+        "the same elements are added in the same tree, whatever else is in a message, and all ranks run the "
+        "same program, which starts them in one order",
     ),
 )
 

@@ -17,4 +17,5 @@ OPTIMIZER_PASSES = (
     "dce",
     "rematerialise",
     "layers",
+    "overlap",
 )
