@@ -190,6 +190,7 @@ def test_all_benchmarks_are_run_here() -> None:
         "decoding",
         "fuzz_surface",
         "open_dimensions",
+        "overlap",
         "planted_bugs",
         "scaling",
         "soak",
