@@ -374,7 +374,8 @@ class StagedFunction(Called):
 
     def __setstate__(self, programs: Any) -> None:
         """Take the code of signatures that came with a pickle."""
-        take_signatures(self._programs, programs)
+        if take_signatures(self._programs, programs):
+            self._recent, self._calls, self._words = (), (), None
 
     def types_of(self, form: Form, leaves: Sequence[Any]) -> tuple[TensorType, ...]:
         """Return the types of the leaves of arguments (E2305: one is no array)."""
