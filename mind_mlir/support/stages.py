@@ -51,6 +51,7 @@ STAGES = (
     Stage("core", "Core IR, as read", Kind.CORE),
     Stage("canonical", "Core IR, canonicalised", Kind.CORE),
     Stage("structured", "control flow as operations", Kind.CORE),
+    Stage("partitioned", "what each rank of a mesh runs", Kind.CORE),
     Stage("optimized", "the same after the optimiser", Kind.CORE),
     Stage("mind", "the mind dialect", Kind.MLIR),
     Stage("linalg", "linalg on tensors", Kind.MLIR),
