@@ -136,7 +136,7 @@ class _Partitioned:
                     "say so in in_specs, shard it so, or gather it"
                 )
             return leaf.parts[rank]
-        return np.ascontiguousarray(leaf[spec.part(self.mesh, rank, leaf.shape)])
+        return np.asarray(leaf[spec.part(self.mesh, rank, leaf.shape)], order="C")
 
     def _traced(self, trace: Trace, leaves: Sequence[Any], form: Form) -> Any:
         """Append what it does to a trace: annotations say the same there."""

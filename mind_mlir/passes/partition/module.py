@@ -80,6 +80,7 @@ def local_form(
     Raises:
         UnsupportedError: E7001, there are collectives beside annotations.
         VerificationError: E4313, annotations are for another mesh.
+        ValueError: An extent is no multiple of the number of its parts.
     """
     other = _mesh_of(module)
     if other is not None and other != mesh:
@@ -135,6 +136,7 @@ def _annotated(
     fresh = count(1 + max(types, default=-1))
 
     def annotation(value: ValueId, of: ValueId, sharding: Sharding, type_: TensorType) -> CoreOperation:
+        sharding.local(mesh, type_.extents)  # says what is wrong with it
         attributes = Attributes.of({"mesh": str(mesh), "sharding": str(sharding)})
         return CoreOperation(value, SHARD, (of,), attributes, type_)
 

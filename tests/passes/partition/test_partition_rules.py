@@ -27,7 +27,14 @@ if TYPE_CHECKING:
     from mind_mlir.ops.dims import Dims
     from mind_mlir.ops.opdef import Example, OpDef
 
-_RULED = [record for record in all_ops() if record.examples and not record.collective and record.opcode not in ("Shard", "CustomCall") and record.lower]
+_RULED = [
+    record
+    for record in all_ops()
+    if record.examples
+    and not record.collective
+    and record.opcode not in ("Shard", "CustomCall")
+    and record.lower
+]
 
 
 def _program(
@@ -71,7 +78,7 @@ def _divides(count: int, dims: Dims, letter: str, operation: CoreOperation, type
     """Return whether all extents of a letter can be divided into so many parts."""
     pairs = zip((*dims.operands, *dims.results), (*types, *operation.result_types), strict=True)
     return not any(
-        extent % count
+        extent % count or type_.dtype.bits == 4
         for letters, type_ in pairs
         for each, extent in zip(letters, type_.extents, strict=True)
         if each == letter
