@@ -12,7 +12,7 @@ from mind_mlir.ir.attributes import Array, AttributeValue, TensorLiteral
 from mind_mlir.ir.types import DType, TensorType, dtype_of, format_shape
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contract import Contract, Field, FieldKind
-from mind_mlir.ops.dims import WHOLE, Dims, Use, letters_of
+from mind_mlir.ops.dims import WHOLE, Dims, DimsContext, letters_of
 from mind_mlir.ops.opdef import AttributeDef, Example, NotDifferentiable, OpDef
 from mind_mlir.ops.open_rules import constant
 
@@ -138,7 +138,7 @@ def _tensor_type(context: TypeContext) -> TensorType:
     return declared
 
 
-def _dims(use: Use) -> Dims:
+def _dims(use: DimsContext) -> Dims:
     """Let any dimension be divided where all elements are one number."""
     literal: TensorLiteral = use.attributes["value"]
     array = literal.array

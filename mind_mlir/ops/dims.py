@@ -1,8 +1,8 @@
 """How the dimensions of an operation's operands and results belong together (`OpDef.dims`).
 
 As in einsum, each dimension has a letter: those with one letter run over the same places, so that the ranks
-of a mesh may each compute a part of them. ``ab,bc->ac`` is a product of matrices. Other dimensions, ``*``, are
-whole on every rank. Partitioning a program is propagating which axes of a mesh divide which letters.
+of a mesh may each compute a part of them. ``ab,bc->ac`` is a product of matrices. Other dimensions, ``*``,
+are whole on every rank. Partitioning a program is propagating which axes of a mesh divide which letters.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ WHOLE = "*"
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class DimsContext:
     """An operation as rules of dimensions see it: a verified one.
 
     Attributes:
@@ -45,10 +45,10 @@ class Use:
     attributes: Mapping[str, Any]
 
     @staticmethod
-    def of(record: OpDef, operation: CoreOperation, operands: Sequence[TensorType]) -> Use:
+    def of(record: OpDef, operation: CoreOperation, operands: Sequence[TensorType]) -> DimsContext:
         """Return an operation whose operands have the types given."""
         attributes = normal_attributes(record, operation.attributes, operation.result_type)
-        return Use(record, tuple(operands), operation.result_types, attributes)
+        return DimsContext(record, tuple(operands), operation.result_types, attributes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ def letters_of(count: int, first: int = 0) -> str:
     return "".join([ascii_letters[n] if n < 52 else chr(0x100 + n) for n in range(first, first + count)])
 
 
-def dims_of(use: Use) -> Dims | None:
+def dims_of(use: DimsContext) -> Dims | None:
     """Return the letters of an operation, from its record or from its class; None where it has no rule."""
     record = use.record
     if record.dims is not None:
@@ -90,7 +90,7 @@ def dims_of(use: Use) -> Dims | None:
 # Elements
 
 
-def elementwise(use: Use, *, adds: bool = False) -> Dims:
+def elementwise(use: DimsContext, *, adds: bool = False) -> Dims:
     """Compute elements of those at the same places; shapes are aligned from the right and broadcast."""
     (result, *others) = use.results
     letters = letters_of(result.rank)
@@ -98,7 +98,7 @@ def elementwise(use: Use, *, adds: bool = False) -> Dims:
     return Dims(tuple(operands), (letters,) * (1 + len(others)), adds=adds)
 
 
-def adding(use: Use) -> Dims:
+def adding(use: DimsContext) -> Dims:
     """Add elements, or change their sign: what is made of sums are sums."""
     return elementwise(use, adds=True)
 
@@ -112,7 +112,7 @@ def _aligned(shape: Sequence[int], result: Sequence[int], letters: str) -> str:
 # Movement
 
 
-def _reshaping(use: Use) -> Dims:
+def _reshaping(use: DimsContext) -> Dims:
     """Let dimensions that stay have a letter, and the first ones of those that are cut or merged, too."""
     before, after = use.operands[0].extents, use.results[0].extents
     old, new = [WHOLE] * len(before), [WHOLE] * len(after)
@@ -147,25 +147,25 @@ def _groups(before: Sequence[int], after: Sequence[int]) -> Iterable[tuple[int, 
         here, there = here + 1, there + 1
 
 
-def _permuting(use: Use) -> Dims:
+def _permuting(use: DimsContext) -> Dims:
     letters = letters_of(use.operands[0].rank)
     moved = "".join([letters[place] for place in use.attributes["permutation"]])
     return Dims((letters,), (moved,), adds=True)
 
 
-def _broadcasting(use: Use) -> Dims:
+def _broadcasting(use: DimsContext) -> Dims:
     result = use.results[0]
     letters = letters_of(result.rank)
     operand = _aligned(use.operands[0].extents, result.extents, letters)
     return Dims((operand,), (letters,), local=lambda type_: {"result_shape": type_.extents})
 
 
-def _tiling(use: Use) -> Dims:
+def _tiling(use: DimsContext) -> Dims:
     letters = kept(use.operands[0].rank, [at for at, n in enumerate(use.attributes["repeats"]) if n != 1])
     return Dims((letters,), (letters,))
 
 
-def _slicing(use: Use) -> Dims:
+def _slicing(use: DimsContext) -> Dims:
     shape = use.operands[0].extents
     taken = sliced_positions(use.attributes, shape)
     letters = kept(len(shape), [at for at, extent in enumerate(shape) if taken[at] != range(extent)])
@@ -199,13 +199,13 @@ def kept(rank: int, whole: Iterable[int]) -> str:
     return "".join([WHOLE if at in places else letter for at, letter in enumerate(letters)])
 
 
-def along(whole: Callable[[Use], Iterable[int]]) -> DimsRule:
+def along(whole: Callable[[DimsContext], Iterable[int]]) -> DimsRule:
     """Return the rule of what works along some dimensions of its first operand and leaves others alone.
 
     Other operands of its rank have these, too; results have them, or only those that are left.
     """
 
-    def rule(use: Use) -> Dims:
+    def rule(use: DimsContext) -> Dims:
         rank = use.operands[0].rank
         letters = kept(rank, whole(use))
         operands = [letters if each.rank == rank else WHOLE * each.rank for each in use.operands]
@@ -222,7 +222,7 @@ along_axis = along(lambda use: (use.attributes["axis"],))
 def reducing(kind: Callable[[Mapping[str, Any]], str | None], *, all_of_none: bool = False) -> DimsRule:
     """Return the rule of reductions along `axes`, whose parts are joined by a kind of `AllReduce`, if any."""
 
-    def rule(use: Use) -> Dims:
+    def rule(use: DimsContext) -> Dims:
         rank = use.operands[0].rank
         axes = {axis % rank for axis in use.attributes["axes"]}
         if all_of_none and not axes:
@@ -242,7 +242,7 @@ def reducing(kind: Callable[[Mapping[str, Any]], str | None], *, all_of_none: bo
 # Arrays that are made
 
 
-def making(use: Use) -> Dims:
+def making(use: DimsContext) -> Dims:
     """Make an array of a shape, which grows along an axis."""
     letters = kept(use.results[0].rank, (use.attributes["axis"],))
     return Dims((), (letters,), local=lambda type_: {"shape": type_.extents})
@@ -251,7 +251,7 @@ def making(use: Use) -> Dims:
 # Products
 
 
-def multiplying(use: Use) -> Dims:
+def multiplying(use: DimsContext) -> Dims:
     """Multiply vectors and matrices; dimensions in front of matrices are a batch, and broadcast."""
     left, right = use.operands
     batch = use.results[0].extents[:-2] if max(left.rank, right.rank) > 2 else ()
@@ -263,7 +263,7 @@ def multiplying(use: Use) -> Dims:
     return Dims((lhs, rhs), (result,), {k: "sum"})
 
 
-def multiplying_in_general(use: Use) -> Dims:
+def multiplying_in_general(use: DimsContext) -> Dims:
     """Multiply over any dimensions."""
     ranks = [each.rank for each in use.operands]
     sides = []
@@ -285,7 +285,7 @@ def multiplying_in_general(use: Use) -> Dims:
     return Dims(tuple(operands), (shared + free,), dict.fromkeys(summed, "sum"))
 
 
-def convolving(use: Use) -> Dims:
+def convolving(use: DimsContext) -> Dims:
     """Convolve `[N, space..., C]` with `[window..., C, F]`: images, channels and features may be divided."""
     space = use.operands[0].rank - 2
     whole = WHOLE * space
@@ -297,28 +297,28 @@ def convolving(use: Use) -> Dims:
 # Indices
 
 
-def taking(use: Use) -> Dims:
+def taking(use: DimsContext) -> Dims:
     """Take rows of a table: the features of the table, or the indices, may be divided."""
     table, indices = use.operands
     features, places = letters_of(table.rank - 1), letters_of(indices.rank, table.rank - 1)
     return Dims((WHOLE + features, places), (places + features,))
 
 
-def taking_elements(use: Use) -> Dims:
+def taking_elements(use: DimsContext) -> Dims:
     """Take elements along an axis, at the same places of all others."""
     rank = use.operands[0].rank
     letters, axis = letters_of(rank), use.attributes["axis"] % rank
     return Dims((letters[:axis] + WHOLE + letters[axis + 1 :], letters), (letters,))
 
 
-def picking(use: Use) -> Dims:
+def picking(use: DimsContext) -> Dims:
     """Read at indices that the program names."""
     count = len(use.attributes["indices"])
     letters = letters_of(use.operands[0].rank - count)
     return Dims((WHOLE * count + letters,), (letters,))
 
 
-def windowing(use: Use) -> Dims:
+def windowing(use: DimsContext) -> Dims:
     """Read or write a window that begins somewhere: along dimensions of which it has all."""
     whole, window = use.operands[0].extents, (*use.results, *use.operands[1:-1])[-1].extents
     letters = kept(len(whole), [at for at, extent in enumerate(whole) if window[at] != extent])
@@ -327,7 +327,7 @@ def windowing(use: Use) -> Dims:
     return Dims((*arrays, WHOLE), (letters,), local=lambda type_: dict.fromkeys(sized, type_.extents))
 
 
-def scattering(use: Use) -> Dims:
+def scattering(use: DimsContext) -> Dims:
     """Add windows to an array: along dimensions of which they have all, and which no index names."""
     operand, indices, updates = use.operands
     given = use.attributes
@@ -343,7 +343,7 @@ def scattering(use: Use) -> Dims:
     return Dims((text, WHOLE * indices.rank, "".join(of_updates)), (text,))
 
 
-def padding(use: Use) -> Dims:
+def padding(use: DimsContext) -> Dims:
     """Pad some dimensions."""
     given = [use.attributes[name] for name in ("low", "high", "interior")]
     padded = [at for at, numbers in enumerate(zip(*given, strict=True)) if any(numbers)]

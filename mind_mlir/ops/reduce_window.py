@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from mind_mlir.ir.attributes import Array, AttributeValue
     from mind_mlir.mlir.context import LoweringContext
     from mind_mlir.ops.contexts import EvalContext, TypeContext
-    from mind_mlir.ops.dims import Use
+    from mind_mlir.ops.dims import DimsContext
 
 #: Floats of fewer bits take many operations to become others: no window does that with each of its elements.
 _CHEAP_BITS = 16
@@ -149,7 +149,7 @@ _F32, _F64, _SI32 = DType.F32, DType.F64, DType.SI32
 _POOL = {"strides": (1, 2, 2, 1), "padding_low": (0, 1, 0, 0), "padding_high": (0, 0, 1, 0)}
 
 
-def _slid_dims(use: Use) -> Sequence[int]:
+def _slid_dims(use: DimsContext) -> Sequence[int]:
     """Return the dimensions in which windows or their places are more than one element, as it is."""
     given = use.attributes
     names = ("window_dims", "strides", "base_dilation")

@@ -27,7 +27,7 @@ def _vjp(context: VjpContext) -> Sequence[Value]:
     return [context.emit("Shard", context.cotangent, **context.attributes)]
 
 
-_ROWS: dict[str, AttributeValue] = {"mesh": "data=2", "sharding": "data"}
+_MESH: dict[str, AttributeValue] = {"mesh": "data=2,model=3"}
 
 OPERATIONS = (
     OpDef(
@@ -50,12 +50,12 @@ OPERATIONS = (
         extension=True,
         choices=(
             "Annotations say where data is, never what is computed: without the stage `partitioned`, they "
-            "are nothing. What is not annotated is divided as what it is computed with or from, or not at all.",
+            "are nothing. What is not annotated is divided as what it is computed with or from.",
         ),
         examples=(
-            Example(("T[4, 3]",), _ROWS),
-            Example(("f32[3, 4]",), {"mesh": "data=2,model=3", "sharding": "model,data"}),
-            Example(("f64[]",), {"mesh": "a=2", "sharding": ""}),
+            Example(("T[4, 3]",), {**_MESH, "sharding": "data"}),
+            Example(("f32[3, 4]",), {**_MESH, "sharding": "model,data"}),
+            Example(("f64[]",), {**_MESH, "sharding": ""}, "all ranks have all of it"),
         ),
     ),
 )

@@ -178,6 +178,8 @@ class FrontHalf:
     def from_verified(self, module: Module, until: str) -> Module:
         """Return a module that `verified` has returned in a form after ``core``."""
         for stage in stages_after("core", until):
+            if stage.of_ranks and not mesh_text(module):
+                continue
             with self.timer(stage.step, partial(text_of, module)):
                 module = STEPS[stage.step](self, module)
             see(self.observer, stage.name, Printed(module))
@@ -197,8 +199,6 @@ def _structured(_: FrontHalf, module: Module) -> Module:
 
 
 def _partitioned(_: FrontHalf, module: Module) -> Module:
-    if not mesh_text(module):
-        return module
     from mind_mlir.passes.partition import partitioned  # noqa: PLC0415 -- few programs are for several ranks
 
     return partitioned(module)

@@ -28,7 +28,7 @@ _AXES = ("*", "a", "b", "a+b", "b+a")
 
 
 class _Programs:
-    """Draws operations one after another: numbers are whole and small, so that the order of sums is nothing."""
+    """Draws operations: numbers are whole and small, so that the order of sums is nothing."""
 
     def __init__(self, draw: Callable[[st.SearchStrategy[Any]], Any]) -> None:
         self.draw, self.builder = draw, Builder(profile=EXTENDED_FUNCTIONS.name)
@@ -77,7 +77,8 @@ class _Programs:
 
     def add(self) -> Value | None:
         one, other = self.any(), self.any()
-        assert one is not None and other is not None
+        assert one is not None
+        assert other is not None
         try:
             return self.builder.emit(self.draw(st.sampled_from(("Add", "Sub", "Maximum"))), one, other)
         except mind_mlir.VerificationError:
@@ -108,7 +109,12 @@ class _Programs:
 
     def greatest(self) -> Value | None:
         value = self.any(1)
-        form = {"accum_dtype": DType.F64, "out_dtype": DType.F64, "keepdims": True, "kind": "Max"}
+        form: dict[str, Any] = {
+            "accum_dtype": DType.F64,
+            "out_dtype": DType.F64,
+            "keepdims": True,
+            "kind": "Max",
+        }
         return value and self.builder.emit("Reduce", value, axes=(self.number(len(value.shape)),), **form)
 
     def turned(self) -> Value | None:

@@ -59,7 +59,7 @@ def test_gradients_are_divided_as_what_they_are_of() -> None:
     np.testing.assert_allclose(value, wanted, rtol=1e-6)
     np.testing.assert_allclose(dw, one, atol=1e-6)
     np.testing.assert_allclose(dv, other, atol=1e-6)
-    step = mind_mlir.jit(lambda w, v, x: mind_mlir.value_and_grad(loss(annotated), (0, 1))(w, v, x))
+    step = mind_mlir.value_and_grad(loss(annotated), (0, 1))
     sent = _sent(step.lower(W, V, X).as_text("partitioned"))
     assert {opcode for opcode, _ in sent} == {"AllReduce", "AllGather"}
     # The sum of the layer, the loss, and the gradients of both matrices, each over the batch.
@@ -96,7 +96,7 @@ def test_what_is_partitioned_can_be_differentiated() -> None:
 
 def test_containers_and_numbers_are_arguments() -> None:
     run = mind_mlir.partition(lambda p, s: {"y": p["w"] * s}, MESH, ({"w": "*,model"}, None))
-    np.testing.assert_array_equal(run({"w": W}, 2.0)["y"], W * 2)  # type: ignore[index]  # it returns a dict
+    np.testing.assert_array_equal(run({"w": W}, 2.0)["y"], W * 2)
 
 
 def _norm(x: Any, gain: Any) -> Any:
@@ -124,9 +124,10 @@ def block(p: dict[str, Any], x: Any) -> Any:
 BLOCK = {name: _array(16, 16) for name in ("wq", "wk", "wv", "wo")}
 BLOCK |= {"w1": _array(16, 32), "w2": _array(32, 16), "bias": _array(32), "gain": _array(16)}
 COLUMNS, ROWS = "*,model", "model"
-SPECS = {
-    "wq": COLUMNS, "wk": COLUMNS, "wv": COLUMNS, "wo": ROWS, "w1": COLUMNS, "w2": ROWS, "bias": None, "gain": None
-}  # fmt: skip
+SPECS: dict[str, str | None] = dict.fromkeys(("wq", "wk", "wv", "w1"), COLUMNS) | dict.fromkeys(
+    ("wo", "w2"), ROWS
+)
+SPECS |= dict.fromkeys(("bias", "gain"))
 
 
 def test_a_transformer_block_has_a_sum_for_attention_and_one_for_its_layers() -> None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Axes: TypeAlias = "tuple[tuple[str, ...], ...]"
 
 
-class Layout(NamedTuple):
+class Spread(NamedTuple):
     """What each rank has of a value.
 
     Attributes:
@@ -43,13 +43,13 @@ class Layout(NamedTuple):
         )
 
 
-def whole(rank: int) -> Layout:
+def whole(rank: int) -> Spread:
     """Return the layout of a value that all ranks have."""
-    return Layout(((),) * rank)
+    return Spread(((),) * rank)
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class Move:
     """One operation on the way from one layout to another.
 
     Attributes:
@@ -63,7 +63,7 @@ class Step:
     opcode: str
     attributes: Mapping[str, AttributeValue]
     type: TensorType
-    layout: Layout
+    layout: Spread
     sent: int
 
 
@@ -79,7 +79,7 @@ def local_type(mesh: Mesh, type_: TensorType, dims: Axes) -> TensorType:
 
 
 @lru_cache(maxsize=4096)
-def steps(mesh: Mesh, type_: TensorType, source: Layout, target: Axes) -> tuple[Step, ...]:
+def steps(mesh: Mesh, type_: TensorType, source: Spread, target: Axes) -> tuple[Move, ...]:
     """Return how a value of a type comes from one layout to another, in which nothing is to be joined.
 
     Sums are made where each rank keeps its part if they are to be divided, axes go from one dimension to
@@ -88,7 +88,7 @@ def steps(mesh: Mesh, type_: TensorType, source: Layout, target: Axes) -> tuple[
     return tuple(_Way(mesh, type_, source).to(target))
 
 
-def bytes_of(mesh: Mesh, type_: TensorType, source: Layout, target: Axes) -> int:
+def bytes_of(mesh: Mesh, type_: TensorType, source: Spread, target: Axes) -> int:
     """Return how many bytes each rank sends for that."""
     if source.dims == target and not source.partial:
         return 0
@@ -98,15 +98,15 @@ def bytes_of(mesh: Mesh, type_: TensorType, source: Layout, target: Axes) -> int
 class _Way:
     """Finds the steps: where they have come is ``layout``."""
 
-    def __init__(self, mesh: Mesh, type_: TensorType, layout: Layout) -> None:
+    def __init__(self, mesh: Mesh, type_: TensorType, layout: Spread) -> None:
         self.mesh, self.whole, self.layout = mesh, type_, layout
 
-    def to(self, target: Axes) -> Iterator[Step]:
+    def to(self, target: Axes) -> Iterator[Move]:
         yield from self._joined(target)
         while self.layout.dims != target:
             yield self._next(target)
 
-    def _joined(self, target: Axes) -> Iterator[Step]:
+    def _joined(self, target: Axes) -> Iterator[Move]:
         """Join what is partial: where a dimension is to be divided along that axis, each rank its part."""
         axis = self._wanted(target, self.layout.partial)
         while axis is not None:
@@ -129,7 +129,7 @@ class _Way:
                 return at
         return None
 
-    def _next(self, target: Axes) -> Step:
+    def _next(self, target: Axes) -> Move:
         dims = self.layout.dims
         used = [name for axes in dims for name in axes]
         free = [name for name in self.mesh.axes if name not in used]
@@ -139,8 +139,8 @@ class _Way:
             last = now[-1:]
             into = self._wanted(target, last) if now != then and len(last) else None
             if into is not None and into != at and then != now and then[: len(now)] != now:
-                layout = Layout(self._with(at, now[:-1]))
-                layout = Layout((*layout.dims[:into], (*dims[into], *last), *layout.dims[into + 1 :]))
+                layout = Spread(self._with(at, now[:-1]))
+                layout = Spread((*layout.dims[:into], (*dims[into], *last), *layout.dims[into + 1 :]))
                 return self._step("AllToAll", last, layout, split_axis=into, concat_axis=at)
         # Gathering what is smallest in the end leaves least to move.
         at = next(
@@ -149,9 +149,9 @@ class _Way:
         same = 0
         while dims[at][: same + 1] == target[at][: same + 1]:
             same += 1
-        return self._step("AllGather", dims[at][same:], Layout(self._with(at, dims[at][:same])), axis=at)
+        return self._step("AllGather", dims[at][same:], Spread(self._with(at, dims[at][:same])), axis=at)
 
-    def _divided(self, target: Axes, free: Sequence[str]) -> Step:
+    def _divided(self, target: Axes, free: Sequence[str]) -> Move:
         """Let each rank keep its part along all axes that nothing is divided by yet."""
         added, dims = [], list(self.layout.dims)
         for at, then in enumerate(target):
@@ -163,21 +163,21 @@ class _Way:
                     more.append(name)
             added.append(tuple(more))
             dims[at] = (*dims[at], *more)
-        layout = Layout(tuple(dims))
+        layout = Spread(tuple(dims))
         attributes: dict[str, AttributeValue] = {"mesh": str(self.mesh), "sharding": str(Sharding(added))}
         self.layout = layout
-        return Step("TakePart", attributes, local_type(self.mesh, self.whole, layout.dims), layout, 0)
+        return Move("TakePart", attributes, local_type(self.mesh, self.whole, layout.dims), layout, 0)
 
     def _with(self, at: int, axes: tuple[str, ...]) -> Axes:
         dims = self.layout.dims
         return (*dims[:at], axes, *dims[at + 1 :])
 
-    def _step(self, opcode: str, axes: Sequence[str], layout: Layout, **attributes: Any) -> Step:
+    def _step(self, opcode: str, axes: Sequence[str], layout: Spread, **attributes: Any) -> Move:
         given = {"mesh": str(self.mesh), "axes": ",".join(axes), **attributes}
         before, after = (local_type(self.mesh, self.whole, each.dims) for each in (self.layout, layout))
         self.layout = layout
         text = written(opcode, given, before.dtype, before.extents, after.extents, "")
-        return Step(opcode, given, after, layout, sent_by_each(text))
+        return Move(opcode, given, after, layout, sent_by_each(text))
 
 
 @lru_cache(maxsize=4096)

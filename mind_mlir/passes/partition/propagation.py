@@ -15,7 +15,7 @@ from mind_mlir.ir.analysis.call_graph import operations_of
 from mind_mlir.ir.regions import value_types
 from mind_mlir.ir.sharding import sharding_of
 from mind_mlir.ops import registry
-from mind_mlir.ops.dims import WHOLE, Dims, Use, dims_of, letters_of
+from mind_mlir.ops.dims import WHOLE, Dims, DimsContext, dims_of, letters_of
 from mind_mlir.ops.region_flow import flow_of, pairs_of
 from mind_mlir.passes.partition.moves import can_be_moved, count_of
 from mind_mlir.support.interrupts import deliver
@@ -95,7 +95,7 @@ class Divisions:
             self._dims[result] = dims_without_ones(self.mesh, sharding, self.types[result].rank)
             self._fixed.add(result)
         record = registry.by_opcode()[operation.opcode]
-        dims = dims_of(Use.of(record, operation, [self.types[each] for each in operation.operands]))
+        dims = dims_of(DimsContext.of(record, operation, [self.types[each] for each in operation.operands]))
         if dims is not None:
             values = (*operation.operands, *operation.result_ids)
             link = self._link(values, (*dims.operands, *dims.results))
