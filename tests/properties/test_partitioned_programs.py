@@ -57,7 +57,7 @@ class _Programs:
             self.cut,
             self.same,
         )
-        value = self.draw(st.sampled_from((*kinds, self.joined, self.again, self.greatest)))()
+        value = self.draw(st.sampled_from((*kinds, self.joined, self.again, self.scanned, self.greatest)))()
         if value is not None and math.prod(value.shape) <= 512:
             self.values.append(value)
 
@@ -167,6 +167,19 @@ class _Programs:
             "While", value, builder.constant(0, DType.SI64), regions=(condition, body)
         )
         return first
+
+    def scanned(self) -> Value | None:
+        """Go over the rows of a value: what is carried, or the rows that are made of it."""
+        value = self.any(2)
+        if value is None:
+            return None
+        builder, row = self.builder, value.type.with_shape(value.shape[1:])
+        zero = builder.emit("Sum", builder.emit("Sub", value, value), axes=(0,), keepdims=False)
+        with builder.region([row, row]) as body:
+            carried, given = body.parameters
+            body.yield_([builder.emit("Maximum", carried, given), builder.emit("Sub", given, carried)])
+        form = {"carry_count": 1, "scan_output_count": 1}
+        return builder.emit_all("Scan", zero, value, regions=(body,), **form)[self.number(2)]
 
     def module(self) -> Module:
         for _ in range(self.draw(st.integers(2, 10))):

@@ -171,3 +171,28 @@ def test_wrong_arguments() -> None:
     other = mind_mlir.Mesh("data=4")
     with pytest.raises(mind_mlir.VerificationError, match="E4313"):
         mind_mlir.partition(lambda x: mind_mlir.with_sharding(x, other, "data"), MESH)(X)
+
+
+def _layers(ws: Any, vs: Any, x: Any) -> Any:
+    def layer(h: Any, pair: Any) -> Any:
+        return h + mnp.tanh(h @ pair[0]) @ pair[1], None
+
+    return mind_mlir.scan(layer, x, (ws, vs))[0]
+
+
+def test_layers_of_a_scan_are_divided_and_so_are_their_gradients() -> None:
+    ws, vs, x = _array(3, 6, 8), _array(3, 8, 6), _array(4, 6)
+    specs = ("*,*,model", "*,model", "data")
+    run = mind_mlir.partition(_layers, MESH, specs)
+    np.testing.assert_allclose(run(ws, vs, x), mind_mlir.jit(_layers)(ws, vs, x), atol=1e-6)
+    text = mind_mlir.jit(run).lower(ws, vs, x).as_text("partitioned")
+    assert _sent(text) == {("AllReduce", x.nbytes // 2): 1, ("AllGather", x.nbytes // 2): 1}
+
+    def loss(f: Any) -> Any:
+        return mind_mlir.value_and_grad(lambda *p: (f(*p) ** 2).mean(), (0, 1))
+
+    value, gradients = mind_mlir.partition(loss(_layers), MESH, specs, (None, specs[:2]))(ws, vs, x)
+    wanted, others = loss(_layers)(ws, vs, x)
+    np.testing.assert_allclose(value, wanted, rtol=1e-6)
+    for one, other in zip(gradients, others, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-6)

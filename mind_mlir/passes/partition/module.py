@@ -19,6 +19,7 @@ from mind_mlir.ir.sharding import Sharding
 from mind_mlir.passes.canonical.functions import canonical_functions
 from mind_mlir.passes.partition.propagation import SHARD, Divisions
 from mind_mlir.passes.partition.rewriting import Rewriting
+from mind_mlir.passes.partition.rows import with_rows
 from mind_mlir.passes.structure.inline import inline_calls
 
 if TYPE_CHECKING:
@@ -122,9 +123,10 @@ def _mesh_of(module: Module) -> Mesh | None:
 
 
 def _inlined(module: Module) -> Module:
-    """Return a module without calls: what a function computes is divided where it is called."""
+    """Return a module without calls, whose functions are divided where they are called, and with rows."""
     inlined = inline_calls(module, every=True)
-    return module if inlined is module else canonical_functions(inlined)
+    made = module if inlined is module else canonical_functions(inlined)
+    return replace(made, functions=Functions(map(with_rows, made.functions)))
 
 
 def _annotated(
