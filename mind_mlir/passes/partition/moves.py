@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from mind_mlir.collectives.call import CollectiveCall, written
-from mind_mlir.collectives.exchange import Share
+from mind_mlir.collectives.exchange import Spread
 from mind_mlir.collectives.traffic import traffic
 from mind_mlir.ir.sharding import Sharding
 from mind_mlir.support.lazy_dataclass import dataclass
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Axes: TypeAlias = "tuple[tuple[str, ...], ...]"
 
 
-class Spread(NamedTuple):
+class Parting(NamedTuple):
     """What each rank has of a value.
 
     Attributes:
@@ -43,9 +43,9 @@ class Spread(NamedTuple):
         )
 
 
-def whole(rank: int) -> Spread:
+def whole(rank: int) -> Parting:
     """Return the layout of a value that all ranks have."""
-    return Spread(((),) * rank)
+    return Parting(((),) * rank)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class Move:
     opcode: str
     attributes: Mapping[str, AttributeValue]
     type: TensorType
-    layout: Spread
+    layout: Parting
     sent: int
 
 
@@ -79,7 +79,7 @@ def local_type(mesh: Mesh, type_: TensorType, dims: Axes) -> TensorType:
 
 
 @lru_cache(maxsize=4096)
-def steps(mesh: Mesh, type_: TensorType, source: Spread, target: Axes) -> tuple[Move, ...]:
+def steps(mesh: Mesh, type_: TensorType, source: Parting, target: Axes) -> tuple[Move, ...]:
     """Return how a value of a type comes from one layout to another, in which nothing is to be joined.
 
     Sums are made where each rank keeps its part if they are to be divided, axes go from one dimension to
@@ -88,7 +88,7 @@ def steps(mesh: Mesh, type_: TensorType, source: Spread, target: Axes) -> tuple[
     return tuple(_Way(mesh, type_, source).to(target))
 
 
-def bytes_of(mesh: Mesh, type_: TensorType, source: Spread, target: Axes) -> int:
+def bytes_of(mesh: Mesh, type_: TensorType, source: Parting, target: Axes) -> int:
     """Return how many bytes each rank sends for that."""
     if source.dims == target and not source.partial:
         return 0
@@ -98,7 +98,7 @@ def bytes_of(mesh: Mesh, type_: TensorType, source: Spread, target: Axes) -> int
 class _Way:
     """Finds the steps: where they have come is ``layout``."""
 
-    def __init__(self, mesh: Mesh, type_: TensorType, layout: Spread) -> None:
+    def __init__(self, mesh: Mesh, type_: TensorType, layout: Parting) -> None:
         self.mesh, self.whole, self.layout = mesh, type_, layout
 
     def to(self, target: Axes) -> Iterator[Move]:
@@ -139,8 +139,8 @@ class _Way:
             last = now[-1:]
             into = self._wanted(target, last) if now != then and len(last) else None
             if into is not None and into != at and then != now and then[: len(now)] != now:
-                layout = Spread(self._with(at, now[:-1]))
-                layout = Spread((*layout.dims[:into], (*dims[into], *last), *layout.dims[into + 1 :]))
+                layout = Parting(self._with(at, now[:-1]))
+                layout = Parting((*layout.dims[:into], (*dims[into], *last), *layout.dims[into + 1 :]))
                 return self._step("AllToAll", last, layout, split_axis=into, concat_axis=at)
         # Gathering what is smallest in the end leaves least to move.
         at = next(
@@ -149,7 +149,7 @@ class _Way:
         same = 0
         while dims[at][: same + 1] == target[at][: same + 1]:
             same += 1
-        return self._step("AllGather", dims[at][same:], Spread(self._with(at, dims[at][:same])), axis=at)
+        return self._step("AllGather", dims[at][same:], Parting(self._with(at, dims[at][:same])), axis=at)
 
     def _divided(self, target: Axes, free: Sequence[str]) -> Move:
         """Let each rank keep its part along all axes that nothing is divided by yet."""
@@ -163,7 +163,7 @@ class _Way:
                     more.append(name)
             added.append(tuple(more))
             dims[at] = (*dims[at], *more)
-        layout = Spread(tuple(dims))
+        layout = Parting(tuple(dims))
         attributes: dict[str, AttributeValue] = {"mesh": str(self.mesh), "sharding": str(Sharding(added))}
         self.layout = layout
         return Move("TakePart", attributes, local_type(self.mesh, self.whole, layout.dims), layout, 0)
@@ -172,7 +172,7 @@ class _Way:
         dims = self.layout.dims
         return (*dims[:at], axes, *dims[at + 1 :])
 
-    def _step(self, opcode: str, axes: Sequence[str], layout: Spread, **attributes: Any) -> Move:
+    def _step(self, opcode: str, axes: Sequence[str], layout: Parting, **attributes: Any) -> Move:
         given = {"mesh": str(self.mesh), "axes": ",".join(axes), **attributes}
         before, after = (local_type(self.mesh, self.whole, each.dims) for each in (self.layout, layout))
         self.layout = layout
@@ -184,7 +184,7 @@ class _Way:
 def sent_by_each(call: str) -> int:
     """Return how many bytes each rank sends in a collective, where each is a process of its own."""
     made = CollectiveCall(call)
-    return traffic(made, Share(made.count, made.count, 0))
+    return traffic(made, Spread(made.count, made.count, 0))
 
 
 def can_be_moved(dtype: DType) -> bool:

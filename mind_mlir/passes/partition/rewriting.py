@@ -20,7 +20,7 @@ from mind_mlir.ops.collectives import NUMBERS
 from mind_mlir.ops.dims import WHOLE, Dims
 from mind_mlir.ops.opdef import ALL_FLOATS, ALL_REAL
 from mind_mlir.ops.region_flow import flow_of
-from mind_mlir.passes.partition.moves import Spread, bytes_of, count_of, local_type, steps, whole
+from mind_mlir.passes.partition.moves import Parting, bytes_of, count_of, local_type, steps, whole
 from mind_mlir.passes.partition.propagation import SHARD
 from mind_mlir.support.interrupts import deliver
 
@@ -46,8 +46,8 @@ class _Part(NamedTuple):
 class _Choice(NamedTuple):
     """How an operation is computed: the layouts of what it reads, and of what it gives."""
 
-    operands: tuple[Spread, ...]
-    results: tuple[Spread, ...]
+    operands: tuple[Parting, ...]
+    results: tuple[Parting, ...]
 
 
 class Rewriting:
@@ -62,7 +62,7 @@ class Rewriting:
         self._mesh, self._types = divisions.mesh, divisions.types
         self._ids = count()
         #: What the new function has of each value of the old one, by layout.
-        self._parts: dict[ValueId, dict[Spread, _Part]] = {}
+        self._parts: dict[ValueId, dict[Parting, _Part]] = {}
         self._operations: list[CoreOperation] = []
         self._reads: Counter[ValueId] = Counter()
         #: Values of a block that one operation of it alone reads, which adds them.
@@ -108,7 +108,7 @@ class Rewriting:
 
     def _parameter(self, parameter: Parameter, dims: Axes) -> Parameter:
         value = next(self._ids)
-        layout = Spread(dims)
+        layout = Parting(dims)
         self._parts[parameter.value_id] = {layout: _Part(value, self._operations)}
         type_ = local_type(self._mesh, self._types[parameter.value_id], dims)
         self.notes[value] = str(layout)
@@ -131,7 +131,7 @@ class Rewriting:
 
     # Values
 
-    def _nearest(self, value: ValueId, dims: Axes) -> tuple[int, Spread]:
+    def _nearest(self, value: ValueId, dims: Axes) -> tuple[int, Parting]:
         """Return how many bytes are sent to have a value divided so, and from which layout."""
         type_ = self._types[value]
         return min(
@@ -143,7 +143,7 @@ class Rewriting:
 
     def _arrive(self, value: ValueId, dims: Axes, reader: CoreOperation | Terminator) -> ValueId:
         """Return a value divided so; what makes that of it comes behind what has made the value."""
-        found = self._parts[value].get(Spread(dims))
+        found = self._parts[value].get(Parting(dims))
         if found is not None:
             return found.id
         _, source = self._nearest(value, dims)
@@ -226,11 +226,11 @@ class Rewriting:
         operands = tuple([layout for layout in layouts if layout is not None])
         return _Choice(operands, (result._replace(partial=(*first.partial, *result.partial)),))
 
-    def _waiting(self, value: ValueId) -> Spread | None:
+    def _waiting(self, value: ValueId) -> Parting | None:
         known = list(self._parts[value])
         return known[0] if len(known) == 1 and known[0].partial and self._waits(value) else None
 
-    def _size(self, value: ValueId, layout: Spread) -> int:
+    def _size(self, value: ValueId, layout: Parting) -> int:
         return local_type(self._mesh, self._types[value], layout.dims).element_count
 
     def _best(self, operation: CoreOperation, link: Link) -> _Choice:
@@ -286,8 +286,8 @@ class Rewriting:
         return kind is not None and all(type_.dtype in _TAKEN[kind] for type_ in operation.result_types)
 
     def _choice(self, dims: Dims, found: Mapping[str, tuple[str, ...]]) -> _Choice:
-        def layout(letters: str) -> Spread:
-            return Spread(tuple([found.get(letter, ()) for letter in letters]))
+        def layout(letters: str) -> Parting:
+            return Parting(tuple([found.get(letter, ()) for letter in letters]))
 
         summed = [letter for letter in found if letter in dims.joined]
         partial = tuple([name for letter in summed for name in found[letter]])
@@ -317,10 +317,10 @@ class Rewriting:
             ]
             regions.append(self._block(region, parameters, ends[at]))
         self._operations = outside
-        layouts = [Spread(self._divisions.of(value)) for value in operation.result_ids]
+        layouts = [Parting(self._divisions.of(value)) for value in operation.result_ids]
         self._append(operation, read, self._results(operation, layouts), regions=tuple(regions))
 
-    def _results(self, operation: CoreOperation, layouts: Iterable[Spread]) -> list[Result]:
+    def _results(self, operation: CoreOperation, layouts: Iterable[Parting]) -> list[Result]:
         results = []
         for value, layout in zip(operation.result_ids, layouts, strict=True):
             made = Result(next(self._ids), local_type(self._mesh, self._types[value], layout.dims))
