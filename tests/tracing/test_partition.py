@@ -78,7 +78,7 @@ def test_arrays_stay_in_parts() -> None:
 
 def test_results_are_divided_as_is_asked_for() -> None:
     run = mind_mlir.partition(mlp, MESH, ("data", "*,model", "model"), "*,data+model", gather=False)
-    with pytest.raises(ValueError, match="cannot be divided evenly"):
+    with pytest.raises(ValueError, match="result 0: dimension 1, of extent 6, cannot be divided evenly"):
         run(X, W, V)
     run = mind_mlir.partition(mlp, MESH, ("data", "*,model", "model"), "data,model", gather=False)
     result: Any = run(X, W, V)
@@ -124,9 +124,7 @@ def block(p: dict[str, Any], x: Any) -> Any:
 BLOCK = {name: _array(16, 16) for name in ("wq", "wk", "wv", "wo")}
 BLOCK |= {"w1": _array(16, 32), "w2": _array(32, 16), "bias": _array(32), "gain": _array(16)}
 COLUMNS, ROWS = "*,model", "model"
-SPECS: dict[str, str | None] = dict.fromkeys(("wq", "wk", "wv", "w1"), COLUMNS) | dict.fromkeys(
-    ("wo", "w2"), ROWS
-)
+SPECS: dict[str, Any] = dict.fromkeys(("wq", "wk", "wv", "w1"), COLUMNS) | dict.fromkeys(("wo", "w2"), ROWS)
 SPECS |= dict.fromkeys(("bias", "gain"))
 
 
@@ -196,3 +194,28 @@ def test_layers_of_a_scan_are_divided_and_so_are_their_gradients() -> None:
     np.testing.assert_allclose(value, wanted, rtol=1e-6)
     for one, other in zip(gradients, others, strict=True):
         np.testing.assert_allclose(one, other, atol=1e-6)
+
+
+def test_branches_and_loops_have_annotations_inside() -> None:
+    def program(x: Any) -> Any:
+        def doubled(y: Any) -> Any:
+            return mind_mlir.with_sharding(y, MESH, "*,model") * 2
+
+        x = mind_mlir.with_sharding(x, MESH, "data")
+        x = mind_mlir.cond(x.sum() > 0, doubled, lambda y: y - 1, x)
+        return mind_mlir.fori_loop(0, 3, lambda i, y: doubled(y) + i, x)
+
+    plain = np.abs(X) * 2
+    for i in range(3):
+        plain = plain * 2 + i
+    np.testing.assert_array_equal(mind_mlir.jit(program)(np.abs(X)), plain)
+
+
+def test_rows_of_a_table_are_taken_where_the_indices_are() -> None:
+    table, places = _array(10, 6), RNG.integers(0, 10, 8)
+    run = mind_mlir.partition(lambda t, i: t[i], MESH, ("*,model", "data"), gather=False)
+    result: Any = run(table, places)
+    assert str(result.sharding) == "data,model"
+    np.testing.assert_array_equal(result.gather(), table[places])
+    text = mind_mlir.jit(run).lower(table, places).as_text("partitioned")
+    assert {opcode for opcode, _ in _sent(text)} == {"AllGather"}  # of the result alone

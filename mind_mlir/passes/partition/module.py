@@ -10,7 +10,7 @@ from mind_mlir.diagnostics import Diagnostic, UnsupportedError, VerificationErro
 from mind_mlir.ir.analysis.call_graph import operations_of
 from mind_mlir.ir.analysis.meshes import MESH
 from mind_mlir.ir.attributes import Attributes
-from mind_mlir.ir.mesh import mesh_of
+from mind_mlir.ir.mesh import MeshError, mesh_of
 from mind_mlir.ir.module import CoreOperation, Functions, Module, Return
 from mind_mlir.ir.names import NO_NAMES
 from mind_mlir.ir.profiles import EXTENDED_FUNCTIONS
@@ -136,33 +136,35 @@ def _annotated(
     (block,) = function.blocks
     types = value_types(function.blocks)
     fresh = count(1 + max(types, default=-1))
-
-    def annotation(value: ValueId, of: ValueId, sharding: Sharding, type_: TensorType) -> CoreOperation:
-        sharding.local(mesh, type_.extents)  # says what is wrong with it
-        attributes = Attributes.of({"mesh": str(mesh), "sharding": str(sharding)})
-        return CoreOperation(value, SHARD, (of,), attributes, type_)
-
-    operations, parameters, ends = (
-        list[CoreOperation](),
-        list(block.parameters),
-        list(block.terminator.operands),
-    )
+    operations: list[CoreOperation] = []
+    parameters = list(block.parameters)
+    ends = list(block.terminator.operands)
     for place, (parameter, sharding) in enumerate(zip(block.parameters, given, strict=True)):
         if sharding is not None:
-            parameters[place] = replace(
-                parameter, value_id=next(fresh), names=NO_NAMES, origin=parameter.label
-            )
-            inside = annotation(
-                parameter.value_id, parameters[place].value_id, sharding, parameter.tensor_type
-            )
-            operations.append(inside)
+            inside, value = parameter.value_id, next(fresh)
+            parameters[place] = replace(parameter, value_id=value, names=NO_NAMES, origin=parameter.label)
+            what = f"argument {parameter.name}"
+            operations.append(_annotation(what, mesh, sharding, inside, value, types[inside]))
     operations += block.operations
     for place, (value, sharding) in enumerate(zip(block.terminator.operands, returned, strict=True)):
         if sharding is not None:
             ends[place] = next(fresh)
-            operations.append(annotation(ends[place], value, sharding, types[value]))
+            operations.append(
+                _annotation(f"result {place}", mesh, sharding, ends[place], value, types[value])
+            )
     end = block.terminator
     assert isinstance(end, Return), "functions in structured form return"
     terminator = replace(end, operands=tuple(ends))
     made = replace(block, operations=tuple(operations), terminator=terminator, parameters=tuple(parameters))
     return replace(function, blocks=(made,))
+
+
+def _annotation(
+    what: str, mesh: Mesh, sharding: Sharding, result: ValueId, operand: ValueId, type_: TensorType
+) -> CoreOperation:
+    try:
+        sharding.local(mesh, type_.extents)
+    except MeshError as error:
+        raise MeshError(f"{what}: {error}") from None
+    attributes = Attributes.of({"mesh": str(mesh), "sharding": str(sharding)})
+    return CoreOperation(result, SHARD, (operand,), attributes, type_)

@@ -238,22 +238,19 @@ class Rewriting:
         assert link.dims is not None, "it is the rule of an operation"
         divided = [self._divisions.of(value) for value in link.values]
         by_size = sorted(range(len(divided)), key=lambda at: -self._types[link.values[at]].element_count)
-        best: tuple[int, int] | None = None
+        choices = []
         for first in range(len(divided)):
             found = self._assigned(operation, link, divided, [first, *by_size])
             choice = self._choice(link.dims, found)
-            cost = sum(
-                [
-                    self._nearest(value, layout.dims)[0]
-                    for value, layout in zip(operation.operands, choice.operands, strict=True)
-                ]
-            )
+            read = zip(operation.operands, choice.operands, strict=True)
+            cost = sum([self._nearest(value, layout.dims)[0] for value, layout in read])
             for value, layout in zip(operation.result_ids, choice.results, strict=True):
                 cost += bytes_of(self._mesh, self._types[value], layout, self._divisions.of(value))
+            if not cost and [each.dims for each in (*choice.operands, *choice.results)] == divided:
+                return choice  # all is as it is wanted
             parts = count_of(self._mesh, [name for axes in found.values() for name in axes])
-            if best is None or (cost, -parts) < best:
-                best, chosen = (cost, -parts), choice
-        return chosen if best is not None else self._choice(link.dims, {})
+            choices.append((cost, -parts, first, choice))
+        return min(choices)[-1]
 
     def _assigned(
         self, operation: CoreOperation, link: Link, divided: Sequence[Axes], order: Sequence[int]

@@ -104,7 +104,7 @@ class _Arrays:
         (size,) = sizes
         if size < 2 or extent % size:
             return ()
-        shapes = [(size,)]
+        shapes: list[tuple[int, ...]] = [(size,)]
         for reader in readers:
             if reader is None or not (reader.regions or reader.opcode in (_READ, _WRITE, _RESHAPE)):
                 return ()
