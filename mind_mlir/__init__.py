@@ -110,6 +110,8 @@ if TYPE_CHECKING:
     from mind_mlir.tracing.control import while_loop as while_loop
     from mind_mlir.tracing.gradient_check import check_grad as check_grad
     from mind_mlir.tracing.jit import jit as jit
+    from mind_mlir.tracing.partition import partition as partition
+    from mind_mlir.tracing.partition import with_sharding as with_sharding
     from mind_mlir.tracing.printing import debug_print as debug_print
     from mind_mlir.tracing.sharding import all_gather as all_gather
     from mind_mlir.tracing.sharding import all_reduce as all_reduce
@@ -191,6 +193,7 @@ _NAMES = {
     "tracing.gradient_check": "check_grad",
     "tracing.jit": "jit",
     "tracing.printing": "debug_print",
+    "tracing.partition": "partition with_sharding",
     "tracing.sharding": (
         "all_gather all_reduce all_to_all axis_index broadcast_from reduce_scatter shard_map shift"
     ),

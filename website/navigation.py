@@ -42,7 +42,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
         "docs/stablehlo-target.md",
         "docs/c-target.md",
     ),
-    "Processes": ("docs/distributed.md",),
+    "Processes": ("docs/distributed.md", "docs/partitioning.md"),
     "Shipping": ("docs/artefacts.md", "docs/serving.md", "examples/c/README.md", "SECURITY.md"),
     "Stages": (
         "docs/stages.md",
