@@ -106,7 +106,7 @@ def measure(widths: Sequence[int], rows: int, rounds: int) -> Report:
             with slower(network):
                 for turn in range(rounds):
                     for index in (0, 1) if turn % 2 == 0 else (1, 0):
-                        current_world().barrier()
+                        current_world().barrier("the next round")
                         begun = time.perf_counter()
                         both[index]()
                         times[index].append(time.perf_counter() - begun)

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 #: The size of the message that says which collective a rank is at, in bytes: a digest, and text.
 _HEADER, _DIGEST = 512, 16
-#: So long a wait looks again and again before it sleeps in between, in seconds, and how long it sleeps. Where a
-#: rank of this process computes meanwhile, which needs the core, it sleeps at once, and longer and longer.
+#: So long a wait looks again and again before it sleeps in between, in seconds, and how long it sleeps. Where
+#: a rank of this process computes meanwhile, which needs the core, it sleeps at once, and longer and longer.
 _SPIN, _NAP, _LONGEST_NAP = 200e-6, 50e-6, 1e-3
 
 

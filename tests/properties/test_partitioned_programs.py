@@ -178,8 +178,8 @@ class _Programs:
         with builder.region([row, row]) as body:
             carried, given = body.parameters
             body.yield_([builder.emit("Maximum", carried, given), builder.emit("Sub", given, carried)])
-        form = {"carry_count": 1, "scan_output_count": 1}
-        return builder.emit_all("Scan", zero, value, regions=(body,), **form)[self.number(2)]
+        results = builder.emit_all("Scan", zero, value, regions=(body,), carry_count=1, scan_output_count=1)
+        return results[self.number(2)]
 
     def module(self) -> Module:
         for _ in range(self.draw(st.integers(2, 10))):
