@@ -1,0 +1,71 @@
+"""Programs for other meshes than those that they say: for more ranks, or fewer, than were tried."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from mind_mlir.diagnostics import Diagnostic, VerificationError
+from mind_mlir.ir.analysis.meshes import MESH, mesh_text
+from mind_mlir.ir.mesh import Mesh, MeshError, mesh_of
+from mind_mlir.ir.module import Functions
+from mind_mlir.passes.verify import verify
+
+if TYPE_CHECKING:
+    from mind_mlir.ir.module import Block, CoreOperation, Module
+
+
+def mesh_from(given: str, own: Mesh) -> Mesh:
+    """Return a mesh with the axes of another one and the sizes of a text: ``data=64,model=8``, ``64x8``.
+
+    Raises:
+        ValueError: The text says none, or has other axes.
+    """
+    sizes = given.split("x")
+    if all(size.isdecimal() for size in sizes):
+        if len(sizes) != len(own.axes):
+            raise MeshError(f"the mesh {own} of the program has {len(own.axes)} axes, not {len(sizes)}")
+        return Mesh(dict(zip(own.axes, map(int, sizes), strict=True)))
+    found = mesh_of(given)
+    if list(found.axes) != list(own.axes):
+        raise MeshError(f"the axes must be those of the program's mesh {own}, in their order, not {found}")
+    return found
+
+
+def with_mesh(module: Module, mesh: Mesh) -> Module:
+    """Return a verified module with another mesh, of the same axes.
+
+    Raises:
+        VerificationError: E6206, the shapes of the program are those of its own mesh.
+    """
+    functions = [
+        replace(function, blocks=tuple([_block(block, str(mesh)) for block in function.blocks]))
+        for function in module.functions
+    ]
+    try:
+        return verify(replace(module, functions=Functions(functions)))
+    except VerificationError as error:
+        first, own = error.diagnostics[0], mesh_text(module)
+        raise VerificationError(
+            [
+                Diagnostic(
+                    "E6206",
+                    f"the program cannot be planned for the mesh {mesh}: its shapes are for {own}",
+                    first.location,
+                    (first.message, *first.notes),
+                    "keep the sizes of the axes along which shapes change, or change the program",
+                )
+            ]
+        ) from None
+
+
+def _block(block: Block, mesh: str) -> Block:
+    return replace(block, operations=tuple([_operation(each, mesh) for each in block.operations]))
+
+
+def _operation(operation: CoreOperation, mesh: str) -> CoreOperation:
+    if operation.regions:
+        return replace(operation, regions=tuple([_block(each, mesh) for each in operation.regions]))
+    if MESH not in operation.attributes:
+        return operation
+    return replace(operation, attributes={**operation.attributes, MESH: mesh})
