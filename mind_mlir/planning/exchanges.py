@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 
 #: Seconds that the runtime takes for a collective besides what it sends; `python -m benchmarks.planned`
 #: measures that, too.
-OVERHEAD = 100e-6
+OVERHEAD = 150e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +50,13 @@ class Exchange:
 
 def exchange_of(call: CollectiveCall, processes: int, links: Links) -> Exchange:
     """Return what is sent in a collective by all groups, which do it at the same time."""
-    groups = groups_of(call.mesh, call.axes, processes)
+    groups, owners = groups_of(call.mesh, call.axes, processes)
     parts = groups.shape[1]
     sent, received, messages = np.zeros((3, processes), np.int64)
     near, near_messages = np.zeros((2, processes))
     arriving, hosts = np.zeros(parts, np.int64), groups // links.per_host
     for own, senders in enumerate(groups.T if parts > 1 else ()):
-        out = outgoing(call, Spread(call.count, parts, own))
+        out = outgoing(call, Spread(call.count, parts, own, owners))
         each = out.messages + 1  # with the one that says which collective it is
         each[own] = 0
         is_near = hosts == hosts[:, own : own + 1]
@@ -77,10 +76,16 @@ def exchange_of(call: CollectiveCall, processes: int, links: Links) -> Exchange:
     return Exchange(sent, int((sent + received).max()), int(messages.max()), seconds)
 
 
-def groups_of(mesh: Mesh, axes: str, processes: int) -> Array:
-    """Return for each group of ranks the processes that have some of them, in order: an array of rows."""
+def groups_of(mesh: Mesh, axes: str, processes: int) -> tuple[Array, tuple[int, ...]]:
+    """Return which processes have some of the ranks of each group, and which of these has which.
+
+    Returns:
+        Rows of processes in order, one for each group; and for each place of any group the number in its row
+            of the process that has the rank there: groups differ in where they begin alone.
+    """
     places = [list(mesh.axes).index(name) for name in mesh.names(axes)]
     ranks = np.arange(mesh.size).reshape(list(mesh.axes.values()))
     rows = np.moveaxis(ranks, places, range(-len(places), 0)).reshape(-1, mesh.extent(axes))
-    owners = rows // (mesh.size // processes)
-    return owners[:, :: rows.shape[1] // math.prod(np.unique(owners[0]).shape)]
+    holders = rows // (mesh.size // processes)
+    _, first, owners = np.unique(holders[0], return_index=True, return_inverse=True)
+    return holders[:, first], tuple(owners.tolist())
