@@ -2,8 +2,8 @@
 
 mpiexec -n 2 python -m benchmarks.planned
 
-Each collective is one of a few bytes, which shows what the runtime takes for it, or of a million elements; the
-step is one of training a perceptron of two layers with data parallelism. Each process has one thread.
+Each collective is one of a few bytes, which shows what the runtime takes for it, or of a million elements;
+the step is one of training a perceptron of two layers with data parallelism. Each process has one thread.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import statistics
 import sys
 import time
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -77,7 +78,7 @@ def measure() -> Report:
         before = distributed.bytes_sent()
         function(*arguments)
         sent = distributed.bytes_sent() - before
-        taken = _seconds(lambda call=function, given=arguments: call(*given))
+        taken = _seconds(partial(function, *arguments))
         rows.append(
             {
                 "program": name,

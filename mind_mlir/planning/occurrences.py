@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from mind_mlir.ir.types import TensorType
 
 
-class Occurrence(NamedTuple):
+class PlannedOperation(NamedTuple):
     """An operation, at one of the ways to it.
 
     Attributes:
@@ -30,7 +30,7 @@ class Occurrence(NamedTuple):
     given: tuple[str, ...]
 
 
-def occurrences(module: Module, function: Function) -> Iterator[Occurrence]:
+def occurrences(module: Module, function: Function) -> Iterator[PlannedOperation]:
     """Yield the operations that a call of a function runs; a function that is called twice comes twice.
 
     Args:
@@ -45,7 +45,7 @@ class _Walk:
         self._functions = {each.name: each for each in module.functions}
         self._known: dict[str, tuple[Mapping[ValueId, TensorType], Mapping[ValueId, int]]] = {}
 
-    def function(self, name: str, times: int, given: tuple[str, ...]) -> Iterator[Occurrence]:
+    def function(self, name: str, times: int, given: tuple[str, ...]) -> Iterator[PlannedOperation]:
         """Yield what runs where a function is called so often."""
         blocks = self._functions[name].blocks
         if name not in self._known:
@@ -55,10 +55,12 @@ class _Walk:
         for block in blocks:
             yield from self._block(block, name, times, given)
 
-    def _block(self, block: Block, name: str, times: int, given: tuple[str, ...]) -> Iterator[Occurrence]:
+    def _block(
+        self, block: Block, name: str, times: int, given: tuple[str, ...]
+    ) -> Iterator[PlannedOperation]:
         types, constants = self._known[name]
         for operation in block.operations:
-            yield Occurrence(operation, types, times, given)
+            yield PlannedOperation(operation, types, times, given)
             callee = callee_of(operation)
             if callee is not None:
                 yield from self.function(callee, times, given)

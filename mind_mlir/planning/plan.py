@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from mind_mlir.languages.programs.kinds import AnyProgram
     from mind_mlir.lowering.profiling.rows import Work
     from mind_mlir.planning.exchanges import Exchange
-    from mind_mlir.planning.occurrences import Occurrence
+    from mind_mlir.planning.occurrences import PlannedOperation
     from mind_mlir.profiling.limits import Limits
 
 #: A plan looks at all pairs of processes.
@@ -187,9 +187,9 @@ class _Planning:
             limits=limits,
         )
 
-    def _calls(self, operations: Sequence[Occurrence]) -> list[tuple[Occurrence, CollectiveCall]]:
+    def _calls(self, operations: Sequence[PlannedOperation]) -> list[tuple[PlannedOperation, CollectiveCall]]:
         """Return the collectives that ranks bring something to; equal ones at one place are one."""
-        found: dict[tuple[str, tuple[str, ...]], Occurrence] = {}
+        found: dict[tuple[str, tuple[str, ...]], PlannedOperation] = {}
         for each in operations:
             operation = each.operation
             if not is_exchange(operation.opcode):
@@ -216,7 +216,7 @@ def _links(network: Network | None, processes: int, limits: Limits) -> Links:
     return Links(network.bandwidth, network.latency, network.per_host, local, network.local_latency)
 
 
-def _row(each: Occurrence, call: CollectiveCall, exchange: Exchange) -> PlannedCollective:
+def _row(each: PlannedOperation, call: CollectiveCall, exchange: Exchange) -> PlannedCollective:
     times = each.times
     kind = call.attributes.get("kind")
     return PlannedCollective(

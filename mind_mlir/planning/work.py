@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mind_mlir.diagnostics.checks import Place
     from mind_mlir.ir.module import CoreOperation, Module
     from mind_mlir.lowering.profiling.rows import Work
-    from mind_mlir.planning.occurrences import Occurrence
+    from mind_mlir.planning.occurrences import PlannedOperation
     from mind_mlir.support.options import CompileOptions
 
 
@@ -31,7 +31,7 @@ class Implied(NamedTuple):
         scratch: The bytes of its temporary values.
     """
 
-    operations: tuple[Occurrence, ...]
+    operations: tuple[PlannedOperation, ...]
     nests: tuple[tuple[Work, int], ...]
     scratch: int
 
