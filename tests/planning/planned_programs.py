@@ -17,7 +17,7 @@ from mind_mlir.collectives.world import current_world, is_even
 from mind_mlir.ir.analysis.meshes import mesh_text
 from mind_mlir.ir.interface import interface_of
 
-_AXES = {"data=4,model=2": ("data", "model", "data,model"), "data=2,model=2,pipe=2": ("model", "data,pipe")}
+_AXES = {"data=4,model=2": ("data", "model", "data,model"), "data=2,model=2,pipe=2": ("model", "pipe,data")}
 _OPERATIONS = (
     ("AllReduce", "kind=sum", (1033,)),
     ("AllReduce", "kind=max", (5, 7, 3)),
