@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from mind_mlir.collectives.exchange import SMALL, chunk, moves, nodes_of
+from mind_mlir.collectives.packing import PACKED
 
 if TYPE_CHECKING:
     from mind_mlir.collectives.call import CollectiveCall
@@ -21,7 +21,7 @@ class Outgoing(NamedTuple):
     """What a process sends to each process of a group, in order; to itself, nothing.
 
     Attributes:
-        messages: How many messages.
+        messages: How many messages, where nothing else goes with it.
         bytes: How many bytes they are.
     """
 
@@ -56,10 +56,10 @@ def outgoing(call: CollectiveCall, spread: Spread) -> Outgoing:
 def _all_reduce(call: CollectiveCall, spread: Spread) -> tuple[int, int | Array]:
     nodes = len(nodes_of(spread, spread.own))
     if call.nbytes <= SMALL:
-        return nodes, nodes * call.nbytes
+        return 1, nodes * call.nbytes
     width = call.dtype.numpy.itemsize
     sizes = _chunks(call.nbytes // width, spread.processes) * width
-    return nodes + 1, nodes * sizes + sizes[spread.own]
+    return _messages(nodes, int(sizes.max())) + 1, nodes * sizes + sizes[spread.own]
 
 
 @lru_cache(maxsize=64)
@@ -71,16 +71,16 @@ def _chunks(size: int, processes: int) -> Array:
 
 def _reduce_scatter(call: CollectiveCall, spread: Spread) -> tuple[int, int]:
     pieces = len(nodes_of(spread, spread.own)) * _each(spread)
-    return pieces, pieces * math.prod(call.result_shape) * call.dtype.numpy.itemsize
+    return _messages(pieces, call.result_nbytes), pieces * call.result_nbytes
 
 
 def _all_gather(call: CollectiveCall, spread: Spread) -> tuple[int, int]:
-    return _each(spread), _each(spread) * call.nbytes
+    return _messages(_each(spread), call.nbytes), _each(spread) * call.nbytes
 
 
 def _all_to_all(call: CollectiveCall, spread: Spread) -> tuple[int, int]:
-    pieces = _each(spread) ** 2
-    return pieces, pieces * (call.nbytes // spread.count)
+    pieces, size = _each(spread) ** 2, call.nbytes // spread.count
+    return _messages(pieces, size), pieces * size
 
 
 def _moved(call: CollectiveCall, spread: Spread) -> tuple[Array, Array]:
@@ -88,7 +88,12 @@ def _moved(call: CollectiveCall, spread: Spread) -> tuple[Array, Array]:
     pairs = moves(call, spread.count)
     routes = {(source, spread.owner(place)) for source, place in pairs if source in mine}
     arrays = np.bincount([process for _, process in routes], minlength=spread.processes)
-    return arrays, arrays * call.nbytes
+    return np.minimum(arrays, _messages(spread.count, call.nbytes)), arrays * call.nbytes
+
+
+def _messages(arrays: int, size: int) -> int:
+    """Return how many messages so many arrays of one size are."""
+    return 1 if size < PACKED else arrays
 
 
 def _each(spread: Spread) -> int:

@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mind_mlir.collectives.call import CollectiveCall
 from mind_mlir.collectives.problems import failed
-from mind_mlir.collectives.traffic import is_exchange
 from mind_mlir.collectives.world import ranks_each
 from mind_mlir.diagnostics import Diagnostic, VerificationError
 from mind_mlir.diagnostics.tracebacks import public
@@ -18,10 +16,9 @@ from mind_mlir.ir.analysis.restriction import restricted
 from mind_mlir.ir.entry import entry_function
 from mind_mlir.ir.interface import interface_of
 from mind_mlir.ir.mesh import Mesh, mesh_of
-from mind_mlir.ir.sharding import sharding_of
 from mind_mlir.languages.programs.kinds import kind_of
-from mind_mlir.ops.collectives import call_text
 from mind_mlir.passes.verify import verify
+from mind_mlir.planning.calls import calls_of
 from mind_mlir.planning.exchanges import Links, exchange_of
 from mind_mlir.planning.meshes import mesh_from, with_mesh
 from mind_mlir.planning.network import Network
@@ -41,8 +38,8 @@ if TYPE_CHECKING:
     from mind_mlir.ir.types import TensorType
     from mind_mlir.languages.programs.kinds import AnyProgram
     from mind_mlir.lowering.profiling.rows import Work
+    from mind_mlir.planning.calls import PlannedCall
     from mind_mlir.planning.exchanges import Exchange
-    from mind_mlir.planning.occurrences import PlannedOperation
     from mind_mlir.profiling.limits import Limits
 
 #: A plan looks at all pairs of processes.
@@ -157,11 +154,11 @@ class _Planning:
         implied = implied_by(self.module, self.name, CompileOptions())
         limits = machine_limits()
         links = _links(self.network, self.processes, limits)
-        calls = self._calls(implied.operations)
-        different = {call.key: call for _, call in calls}.values()
+        calls = calls_of(implied.operations)
+        different = {each.call.key: each.call for each in calls}.values()
         known = {call.key: exchange_of(call, self.processes, links) for call in different}
-        found = [(each, call, known[call.key]) for each, call in calls]
-        sent = sum((each.times * exchange.sent for each, _, exchange in found), np.zeros(1, np.int64))
+        found = [(each, known[each.call.key]) for each in calls]
+        sent = sum((each.times * exchange.sent for each, exchange in found), np.zeros(1, np.int64))
         rows = tuple(_row(*each) for each in found)
         ranks = 1 if self.mesh is None else self.mesh.size // self.processes
         interface = interface_of(entry_function(self.module, self.name))
@@ -180,32 +177,12 @@ class _Planning:
                 _bytes(each.type for each in interface.parameters),
                 _bytes(each.type for each in interface.outputs) * ranks,
                 implied.scratch * ranks,
-                max((exchange.held for _, _, exchange in found), default=0),
+                _held(found, ranks),
             ),
             compute=ranks * _compute(implied.nests, limits, self.threads),
             exchange=sum(row.seconds for row in rows),
             limits=limits,
         )
-
-    def _calls(self, operations: Sequence[PlannedOperation]) -> list[tuple[PlannedOperation, CollectiveCall]]:
-        """Return the collectives that ranks bring something to; equal ones at one place are one."""
-        found: dict[tuple[str, tuple[str, ...]], PlannedOperation] = {}
-        for each in operations:
-            operation = each.operation
-            if not is_exchange(operation.opcode):
-                continue
-            place = "" if operation.location is None else str(operation.location)
-            attributes = dict(operation.attributes)
-            if "axes" not in attributes:
-                attributes["axes"] = ",".join(sharding_of(str(attributes["sharding"])).names)
-            if not attributes["axes"]:
-                continue
-            operand, result = each.types[operation.operands[0]], operation.tensor_type
-            text = call_text(operation.opcode, attributes, operand, result, place)
-            before = found.get((text, each.given))
-            times = each.times + (0 if before is None else before.times)
-            found[text, each.given] = each._replace(times=times)
-        return [(each, CollectiveCall(text)) for (text, _), each in found.items()]
 
 
 def _links(network: Network | None, processes: int, limits: Limits) -> Links:
@@ -216,8 +193,21 @@ def _links(network: Network | None, processes: int, limits: Limits) -> Links:
     return Links(network.bandwidth, network.latency, network.per_host, local, network.local_latency)
 
 
-def _row(each: PlannedOperation, call: CollectiveCall, exchange: Exchange) -> PlannedCollective:
-    times = each.times
+def _held(found: Sequence[tuple[PlannedCall, Exchange]], ranks: int) -> int:
+    """Return what a process holds in the collective that moves most, and in all that may go on meanwhile.
+
+    Of those that are started the runtime has copies of operands, and results.
+    """
+    early = [
+        ranks * (each.call.nbytes + each.call.result_nbytes) + exchange.held
+        for each, exchange in found
+        if each.early
+    ]
+    return sum(early) + max((exchange.held for each, exchange in found if not each.early), default=0)
+
+
+def _row(each: PlannedCall, exchange: Exchange) -> PlannedCollective:
+    call, times = each.call, each.times
     kind = call.attributes.get("kind")
     return PlannedCollective(
         name=call.opcode if kind is None else f"{call.opcode} ({kind})",
@@ -226,6 +216,7 @@ def _row(each: PlannedOperation, call: CollectiveCall, exchange: Exchange) -> Pl
         place=call.place,
         times=times,
         given=each.given,
+        early=each.early,
         least=times * int(exchange.sent.min()),
         most=times * int(exchange.sent.max()),
         total=times * int(exchange.sent.sum()),

@@ -24,6 +24,7 @@ class PlannedCollective:
         place: File, line and column, as text; empty where that is not known.
         times: How often it runs in a call: so often for each of what ``given`` lists.
         given: What is known only when the program runs: turns of loops, branches.
+        early: Whether it is started as soon as its operand is known, and waited for where its result is read.
         least: The bytes that the process sends that sends least, all times together.
         most: The same of the one that sends most.
         total: The same of all processes together.
@@ -37,6 +38,7 @@ class PlannedCollective:
     place: str
     times: int
     given: tuple[str, ...]
+    early: bool
     least: int
     most: int
     total: int
@@ -52,7 +54,8 @@ class PlannedMemory:
         inputs: The arguments, which all ranks of the process read.
         outputs: The results of all of them.
         scratch: The temporary values of all of them, as `mind_mlir.plan_buffers` places them.
-        messages: What is sent and received in the collective that moves most.
+        messages: What is sent and received in the collective that moves most, and in all that are started
+            early, which may go on at the same time, with copies of their operands, and their results.
     """
 
     inputs: int

@@ -50,7 +50,7 @@ def _head(plan: Plan) -> Iterator[str]:
 
 def _cells(row: PlannedCollective) -> list[str]:
     return [
-        row.name,
+        f"{row.name}, early" if row.early else row.name,
         row.axes,
         row.operand,
         f"{row.times:,}{'*' * bool(row.given)}",

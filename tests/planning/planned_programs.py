@@ -57,6 +57,19 @@ internal func @layer(%v: tensor<f32[37, 3]>, %w: tensor<f32[3, 3]>) -> (tensor<f
   return %s
 }
 """
+#: Sums that are started before the products, small ones together.
+EARLY = """\
+%0 = Input {name="x"} : tensor<f32[128, 128]>
+%1 = MatMul (%0, %0) : tensor<f32[128, 128]>
+%2 = AllReduce (%1) {mesh="data=4,model=2", axes="data", kind=mean} : tensor<f32[128, 128]>
+%3 = ReduceScatter (%0) {mesh="data=4,model=2", axes="data", axis=1} : tensor<f32[128, 32]>
+%4 = Sum (%0) {axes=[0], keepdims=false} : tensor<f32[128]>
+%5 = AllReduce (%4) {mesh="data=4,model=2", axes="data"} : tensor<f32[128]>
+%6 = MatMul (%1, %0) : tensor<f32[128, 128]>
+%7 = MatMul (%6, %6) : tensor<f32[128, 128]>
+%8 = Add (%7, %2) : tensor<f32[128, 128]>
+outputs: %8, %3, %5
+"""
 
 
 def _flat(mesh: str, axes: str) -> str:
@@ -81,15 +94,17 @@ def _flat(mesh: str, axes: str) -> str:
 def programs() -> list[mind_mlir.Module]:
     """Return the programs, of 8 ranks each."""
     found = [_flat(mesh, axes) for mesh, several in _AXES.items() for axes in several]
-    return [mind_mlir.parse(text) for text in [*found, _LOOP, _LOOP.replace("4,model=2", "2,model=4")]]
+    for text in (_LOOP, EARLY):
+        found += [text, text.replace("data=4,model=2", "model=2,data=4")]
+    return [mind_mlir.parse(text) for text in found]
 
 
 def sent_by(module: mind_mlir.Module) -> int:
-    """Run a program, and return how many bytes this process has sent in it."""
+    """Run a program, compiled where that makes another one of it, and return what this process has sent."""
     parameters = interface_of(module.functions[0]).parameters
     arguments = {each.name: np.ones(each.shape, each.dtype) for each in parameters}
     before = distributed.bytes_sent()
-    if len(module.functions) > 1:
+    if any(each.opcode == "MatMul" for function in module.functions for each in function.entry.operations):
         mind_mlir.compile(module, opt_level=0)(**arguments)
     else:
         mind_mlir.interpret(module, arguments)
@@ -100,6 +115,6 @@ if __name__ == "__main__":
     count = distributed.process_count()
     modules = [each for each in programs() if is_even(mind_mlir.Mesh(mesh_text(each)), count)]
     own = [sent_by(each) for each in modules]
-    all_sent = [json.loads(each) for each in current_world().gathered(json.dumps(own).encode())]
+    all_sent = [json.loads(each) for each in current_world().gathered(json.dumps(own).encode(), "counts")]
     if distributed.process_index() == 0:
         json.dump(list(zip(*all_sent, strict=True)), sys.stdout)

@@ -38,6 +38,19 @@ def test_bytes_are_those_of_a_run(processes: int) -> None:
         assert (plan.least, plan.most, plan.total) == (min(sent), max(sent), sum(sent)), str(module)
 
 
+def test_sums_that_are_started_early_are_planned() -> None:
+    plan = mind_mlir.plan(mind_mlir.parse(planned_programs.EARLY), threads=1)
+    assert {row.name: row.early for row in plan.collectives} == {
+        "AllReduce (mean)": True,
+        "ReduceScatter (sum)": True,
+        "AllReduce (sum)": True,
+    }
+    assert "AllReduce (mean), early" in str(plan)
+    # Of each its operand and its result, and what 3 others send and are sent.
+    whole, part = 4 * 128**2, 4 * 128
+    assert plan.memory.messages == (2 + 3) * whole + (1 + 1 / 4 + 2 * 3 / 4) * whole + (2 + 6) * part
+
+
 def test_all_collectives_are_planned() -> None:
     opcodes = {opcode for opcode, record in by_opcode().items() if record.collective}
     assert {opcode for opcode in opcodes if not is_exchange(opcode)} == QUIET
