@@ -84,7 +84,9 @@ if TYPE_CHECKING:
     from mind_mlir.passes.canonicalize import canonicalize as canonicalize
     from mind_mlir.planning.network import Network as Network
     from mind_mlir.planning.plan import plan as plan
+    from mind_mlir.planning.plan import plan_layouts as plan_layouts
     from mind_mlir.planning.report import Plan as Plan
+    from mind_mlir.planning.report import PlannedLayouts as PlannedLayouts
     from mind_mlir.quantization.encoding import decode_weights as decode_weights
     from mind_mlir.quantization.encoding import encode_weights as encode_weights
     from mind_mlir.quantization.model import quantize as quantize
@@ -178,8 +180,8 @@ _NAMES = {
     "passes.autodiff": "Gradient",
     "passes.canonicalize": "canonicalize",
     "planning.network": "Network",
-    "planning.plan": "plan",
-    "planning.report": "Plan",
+    "planning.plan": "plan plan_layouts",
+    "planning.report": "Plan PlannedLayouts",
     "quantization.encoding": "decode_weights encode_weights",
     "quantization.model": "quantize",
     "quantization.report": "QuantizedLayer QuantizedModel",

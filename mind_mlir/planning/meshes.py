@@ -6,12 +6,19 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mind_mlir.diagnostics import Diagnostic, VerificationError
+from mind_mlir.ir.analysis.call_graph import operations_of
 from mind_mlir.ir.analysis.meshes import MESH, mesh_text
+from mind_mlir.ir.interface import interface_of
 from mind_mlir.ir.mesh import Mesh, MeshError, mesh_of
 from mind_mlir.ir.module import Functions
+from mind_mlir.passes.forms import structured_form
+from mind_mlir.passes.partition import local_form
+from mind_mlir.passes.partition.propagation import SHARD
 from mind_mlir.passes.verify import verify
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from mind_mlir.ir.module import Block, CoreOperation, Module
 
 
@@ -57,6 +64,37 @@ def with_mesh(module: Module, mesh: Mesh) -> Module:
                 )
             ]
         ) from None
+
+
+def is_annotated(module: Module) -> bool:
+    """Return whether annotations say what each rank of a module computes, rather than collectives."""
+    operations = [each for function in module.functions for each in operations_of(function.blocks)]
+    return any(each.opcode == SHARD for each in operations)
+
+
+def in_parts(module: Module) -> Module:
+    """Return a verified module with annotations as each rank runs it on parts of its arguments."""
+    structured = structured_form(module)
+    (function,) = [each for each in structured.functions if each.public]
+    outputs = [None] * len(interface_of(function).outputs)
+    mesh = mesh_of(mesh_text(module))
+    return local_form(structured, mesh, [None] * len(function.parameters), outputs).module
+
+
+def layouts_of(own: Mesh, processes: int) -> Iterator[Mesh]:
+    """Yield the meshes of the axes of another one that have so many ranks."""
+
+    def sizes(axes: int, count: int) -> Iterator[tuple[int, ...]]:
+        if axes == 1:
+            yield (count,)
+            return
+        for first in range(count, 0, -1):
+            if count % first == 0:
+                for rest in sizes(axes - 1, count // first):
+                    yield (first, *rest)
+
+    for found in sizes(len(own.axes), processes):
+        yield Mesh(dict(zip(own.axes, found, strict=True)))
 
 
 def _block(block: Block, mesh: str) -> Block:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import fields
 
 from mind_mlir.support import argument_checks
@@ -18,6 +19,7 @@ _RATES = {
     **{f"{prefix}iB/s": 1024.0**power for power, prefix in enumerate(_PREFIXES) if prefix},
     **{f"{prefix}bit/s": factor / 8 for prefix, factor in _PREFIXES.items()},
 }
+_BYTES = [unit for unit in _RATES if unit.endswith("B/s")]
 _SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 
 
@@ -77,18 +79,26 @@ class Network:
         return cls(**found)  # type: ignore[arg-type]  # per_host is an integer, as `_number` sees to
 
 
+def size_of(text: str) -> int:
+    """Return how many bytes a text says, such as ``64GB`` (ValueError: it says none)."""
+    return int(_with_unit("a size", text, {unit.removesuffix("/s"): _RATES[unit] for unit in _BYTES}, "64GB"))
+
+
 def _number(name: str, text: str) -> float:
     """Return a figure without its unit."""
     if name == "per_host":
         if not text.isdecimal():
             raise ValueError(f"per_host must be a number of processes, not '{text}'")
         return int(text)
-    units = _RATES if "bandwidth" in name else _SECONDS
+    is_rate = "bandwidth" in name
+    return _with_unit(name, text, _RATES if is_rate else _SECONDS, "12.5GB/s" if is_rate else "5us")
+
+
+def _with_unit(name: str, text: str, units: Mapping[str, float], example: str) -> float:
     found = _NUMBER.fullmatch(text)
     if found is None or found[2] not in units:
-        example = "12.5GB/s" if units is _RATES else "5us"
+        known = ", ".join(units)
         raise ValueError(
-            f"{name} must be a number with a unit, as in {example}, not '{text}'; "
-            f"units are {', '.join(units)}"
+            f"{name} must be a number with a unit, as in {example}, not '{text}'; units are {known}"
         )
     return float(found[1]) * units[found[2]]

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from mind_mlir.planning.network import Network
     from mind_mlir.profiling.limits import Limits
 
@@ -126,4 +128,39 @@ class Plan:
         found = asdict(self)
         found["memory"]["total"] = self.memory.total
         found |= {"seconds": self.seconds, "given": self.given}
+        return json.dumps(found, indent=2) + "\n"
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedLayouts:
+    """The plans of a program for the sizes that the axes of its mesh may have on so many processes.
+
+    Attributes:
+        plans: The plans, the best one first; those that do not fit into the memory come last.
+        refused: Why others cannot be planned, by their meshes.
+        memory: How many bytes of memory each process has, if that was said.
+    """
+
+    plans: tuple[Plan, ...]
+    refused: Mapping[str, str]
+    memory: int | None
+
+    def fits(self, plan: Plan) -> bool:
+        """Return whether a process has the memory for a plan."""
+        return self.memory is None or plan.memory.total <= self.memory
+
+    @property
+    def best(self) -> Plan | None:
+        """Return the plan that takes least, of those that fit into the memory; None where none does."""
+        return self.plans[0] if self.fits(self.plans[0]) else None
+
+    def __str__(self) -> str:
+        from mind_mlir.planning.tables import layouts_table  # noqa: PLC0415 -- few who plan print
+
+        return layouts_table(self)
+
+    def to_json(self) -> str:
+        """Return all plans as JSON, the best one first; those of `fits` say so."""
+        plans = [{**json.loads(each.to_json()), "fits": self.fits(each)} for each in self.plans]
+        found = {"plans": plans, "refused": dict(self.refused), "memory": self.memory}
         return json.dumps(found, indent=2) + "\n"

@@ -11,7 +11,7 @@ from mind_mlir.profiling.tables import aligned, limits_text, time_text
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mind_mlir.planning.report import Plan, PlannedCollective
+    from mind_mlir.planning.report import Plan, PlannedCollective, PlannedLayouts
 
 #: The columns, and whether they are aligned to the right.
 _COLUMNS = {
@@ -35,6 +35,35 @@ def table(plan: Plan) -> str:
         lines += ["", *aligned(rows, _COLUMNS)]
     lines += ["", *_summary(plan), "", *_grounds(plan)]
     return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+#: The same of layouts.
+_LAYOUT_COLUMNS = {
+    "mesh": False,
+    "time": True,
+    "compute": True,
+    "collectives": True,
+    "a process sends": True,
+    "memory of a process": True,
+    "": False,
+}
+
+
+def layouts_table(layouts: PlannedLayouts) -> str:
+    """Return the plans of several meshes in columns, and below them the best one."""
+    rows = [list(_LAYOUT_COLUMNS)]
+    rows += [[*_layout_cells(plan), "" if layouts.fits(plan) else "too much"] for plan in layouts.plans]
+    lines = aligned(rows, _LAYOUT_COLUMNS)
+    lines += [f"{mesh} cannot be: {why}" for mesh, why in layouts.refused.items()]
+    best = layouts.best
+    if best is None:
+        return "\n".join([*lines, "", f"none fits into {counted_bytes(layouts.memory or 0)} bytes", ""])
+    return "\n".join([*(line.rstrip() for line in lines), "", "the best of them:", "", table(best)])
+
+
+def _layout_cells(plan: Plan) -> list[str]:
+    times = [time_text(each) for each in (plan.seconds, plan.compute, plan.exchange)]
+    return [plan.mesh, *times, _between(plan.least, plan.most), counted_bytes(plan.memory.total)]
 
 
 def _head(plan: Plan) -> Iterator[str]:
@@ -77,8 +106,10 @@ def _summary(plan: Plan) -> Iterator[str]:
     parts = ["inputs", "outputs", "scratch", *(["messages"] if plan.collectives else [])]
     shown = ", ".join(f"{name} {counted_bytes(getattr(memory, name))}" for name in parts)
     yield f"memory of a process: {counted_bytes(memory.total)} bytes: {shown}"
-    together = f"compute {time_text(plan.compute)}, collectives {time_text(plan.exchange)}"
-    yield f"time of a call: {time_text(plan.seconds)} at least: {together}"
+    together = f"compute {time_text(plan.compute)} at least"
+    if plan.collectives:
+        together += f", collectives {time_text(plan.exchange)}"
+    yield f"time of a call: {time_text(plan.seconds)}: {together}"
 
 
 def _grounds(plan: Plan) -> Iterator[str]:

@@ -70,6 +70,18 @@ EARLY = """\
 %8 = Add (%7, %2) : tensor<f32[128, 128]>
 outputs: %8, %3, %5
 """
+_ANNOTATED = """\
+%0 = Input {name="x"} : tensor<f32[64, 24]>
+%1 = Input {name="w"} : tensor<f32[24, 40]>
+%2 = Input {name="v"} : tensor<f32[40, 12]>
+%3 = Shard (%0) {mesh="data=4,model=2", sharding="data"} : tensor<f32[64, 24]>
+%4 = Shard (%1) {mesh="data=4,model=2", sharding="*,model"} : tensor<f32[24, 40]>
+%5 = MatMul (%3, %4) : tensor<f32[64, 40]>
+%6 = Exp (%5) : tensor<f32[64, 40]>
+%7 = MatMul (%6, %2) : tensor<f32[64, 12]>
+%8 = Mean (%7) {axes=[0], keepdims=false} : tensor<f32[12]>
+outputs: %7, %8
+"""
 
 
 def _flat(mesh: str, axes: str) -> str:
@@ -94,7 +106,7 @@ def _flat(mesh: str, axes: str) -> str:
 def programs() -> list[mind_mlir.Module]:
     """Return the programs, of 8 ranks each."""
     found = [_flat(mesh, axes) for mesh, several in _AXES.items() for axes in several]
-    for text in (_LOOP, EARLY):
+    for text in (_LOOP, EARLY, _ANNOTATED):
         found += [text, text.replace("data=4,model=2", "model=2,data=4")]
     return [mind_mlir.parse(text) for text in found]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 import mind_mlir
 from mind_mlir.passes.forms import structured_form
 from mind_mlir.planning.occurrences import occurrences
@@ -59,3 +61,34 @@ def test_loops_whose_end_is_an_argument_are_given() -> None:
 def test_loops_that_never_run_send_nothing() -> None:
     plan = mind_mlir.plan(mind_mlir.parse(NESTED.replace("END", "0").replace("LAST", "%end")))
     assert plan.total == 0
+
+
+def test_loops_compute_as_often_as_they_turn() -> None:
+    program = NESTED.replace("LAST", "%end")
+    few, many = (mind_mlir.plan(mind_mlir.parse(program.replace("END", end))) for end in ("2", "20"))
+    assert (few.total, many.total) == (2 * 8 * (4 + 2), 2 * 8 * (400 + 20))
+
+
+def test_memory_and_work_are_those_of_the_compiled_function() -> None:
+    text = """
+    func @main(%x: tensor<f32[64, 64]>) -> (tensor<f32[64, 64]>) {
+    ^entry:
+      %zero = ConstI64 {value=0} : tensor<i64[]>
+      %end = ConstI64 {value=END} : tensor<i64[]>
+      %one = ConstI64 {value=1} : tensor<i64[]>
+      br ^test(%zero, %x)
+    ^test(%i: tensor<i64[]>, %v: tensor<f32[64, 64]>):
+      %more = Compare (%i, %end) {op=Less} : tensor<i1[]>
+      cond_br %more, ^body, ^done
+    ^body:
+      %p = MatMul (%v, %x) : tensor<f32[64, 64]>
+      %j = Add (%i, %one) : tensor<i64[]>
+      br ^test(%j, %p)
+    ^done:
+      return %v
+    }
+    """
+    few, many = (mind_mlir.parse(text.replace("END", end)) for end in ("3", "300"))
+    assert mind_mlir.plan(many).compute == pytest.approx(100 * mind_mlir.plan(few).compute)
+    buffers = mind_mlir.plan_buffers(few).functions["main"]
+    assert mind_mlir.plan(few).memory.scratch == buffers.bytes_after_reuse > 0

@@ -22,6 +22,12 @@ ALONE = """
 %1 = Exp (%0) : tensor<f32[3, 5]>
 outputs: %1
 """
+ANNOTATED = """
+%0 = Input {name="x"} : tensor<f32[16, 8]>
+%1 = Shard (%0) {mesh="data=2,model=2", sharding="data,model"} : tensor<f32[16, 8]>
+%2 = Sum (%1) {axes=[1], keepdims=false} : tensor<f32[16]>
+outputs: %2
+"""
 
 
 def test_a_table() -> None:
@@ -73,6 +79,10 @@ def test_a_program_of_one_process() -> None:
         (["--mesh", "wide"], "a mesh must be written as in"),
         (["--mesh", "0x2"], "the size of axis data must be positive"),
         (["--processes", "0"], "0 is not in the range"),
+        (["--layouts"], "--layouts needs --processes"),
+        (["--layouts", "--processes=4", "--mesh=2x2"], "leave out --mesh"),
+        (["--layouts", "--processes=4", "--memory=64"], "a size must be a number with a unit, as in 64GB"),
+        (["--memory=64GB"], "--memory is for --layouts"),
     ],
 )
 def test_wrong_usage(arguments: list[str], words: str) -> None:
@@ -88,6 +98,9 @@ def test_findings() -> None:
         (GATHER, ["--mesh=4x2"], "E6206"),
         (ALONE, ["--mesh=4x2"], "E6206"),
         (ALONE, ["--processes=2"], "E6206"),
+        (ALONE, ["--parts"], "E6206"),
+        (SUM, ["--layouts", "--processes=2"], "E6206"),
+        (ANNOTATED, ["--layouts", "--processes=3"], "E6206"),
         (SUM, ["--func=other"], "E2002"),
         (SUM.replace("(%0)", "(%7)"), [], "E4001"),
     ):
@@ -100,3 +113,15 @@ def test_findings() -> None:
 def test_an_axis_that_shapes_do_not_depend_on_has_other_sizes() -> None:
     found = json.loads(succeed("plan", "-", "--mesh=2x16", "--json", stdin=GATHER))
     assert (found["processes"], found["total"]) == (32, 32 * 60)
+
+
+def test_layouts() -> None:
+    network = "--network=bandwidth=1MB/s,latency=1us,per_host=4"
+    lines = succeed(
+        "plan", "-", "--layouts", "--processes=8", "--parts", network, "--memory=1KiB", stdin=ANNOTATED
+    ).splitlines()
+    assert {line.split()[0] for line in lines[1:5]} == {f"data={8 // n},model={n}" for n in (1, 2, 4, 8)}
+    assert lines[1].startswith("data=8,model=1 ")  # which sends nothing
+    assert "@main: mesh data=8,model=1 on 8 processes of" in "\n".join(lines)
+    found = json.loads(succeed("plan", "-", "--layouts", "--processes=32", "--json", stdin=ANNOTATED))
+    assert list(found["refused"]) == ["data=32,model=1", "data=2,model=16", "data=1,model=32"]
