@@ -191,6 +191,7 @@ def test_all_benchmarks_are_run_here() -> None:
         "fuzz_surface",
         "open_dimensions",
         "overlap",
+        "planned",
         "planted_bugs",
         "scaling",
         "soak",

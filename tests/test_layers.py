@@ -53,7 +53,7 @@ LAYERS = (
     *("lowering.profiling", "lowering"),
     "codegen",
     *("conversion.buffers", "conversion.c", "conversion.stablehlo", "conversion"),
-    *("runtime", "profiling"),
+    *("runtime", "profiling", "planning"),
     "models.weights",
     "packaging",
     "tracing",

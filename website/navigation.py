@@ -56,6 +56,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "Performance": (
         "docs/performance.md",
         "docs/profiling.md",
+        "docs/planning.md",
         "docs/peers.md",
         "docs/scaling.md",
         "docs/models.md",
