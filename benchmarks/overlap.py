@@ -88,10 +88,10 @@ def slower(network: str) -> Any:
     rate, latency = NETWORKS[network]
     real = mpi._Channel._swap
 
-    def swap(channel: Any, sends: Any, receives: Any) -> None:
+    def swap(channel: Any, sends: Any, receives: Any, met: str) -> None:
         if rate:
             time.sleep(latency + sum(array.nbytes for each in sends for array in each) / rate)
-        real(channel, sends, receives)
+        real(channel, sends, receives, met)
 
     return mock.patch.object(mpi._Channel, "_swap", swap)
 
