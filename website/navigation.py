@@ -20,7 +20,6 @@ SECTIONS: dict[str, tuple[str, ...]] = {
         "docs/numpy.md",
         "docs/random.md",
         "docs/notebooks.md",
-        "docs/workers.md",
         "docs/custom_calls.md",
         "docs/torch.md",
         "docs/onnx.md",
@@ -42,7 +41,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
         "docs/stablehlo-target.md",
         "docs/c-target.md",
     ),
-    "Processes": ("docs/distributed.md", "docs/partitioning.md"),
+    "Processes": ("docs/distributed.md", "docs/partitioning.md", "docs/planning.md", "docs/workers.md"),
     "Shipping": ("docs/artefacts.md", "docs/serving.md", "examples/c/README.md", "SECURITY.md"),
     "Stages": (
         "docs/stages.md",
@@ -56,7 +55,6 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "Performance": (
         "docs/performance.md",
         "docs/profiling.md",
-        "docs/planning.md",
         "docs/peers.md",
         "docs/scaling.md",
         "docs/models.md",
