@@ -85,8 +85,8 @@ if TYPE_CHECKING:
     from mind_mlir.planning.network import Network as Network
     from mind_mlir.planning.plan import plan as plan
     from mind_mlir.planning.plan import plan_layouts as plan_layouts
-    from mind_mlir.planning.report import Plan as Plan
     from mind_mlir.planning.report import PlannedLayouts as PlannedLayouts
+    from mind_mlir.planning.report import ProgramPlan as ProgramPlan
     from mind_mlir.quantization.encoding import decode_weights as decode_weights
     from mind_mlir.quantization.encoding import encode_weights as encode_weights
     from mind_mlir.quantization.model import quantize as quantize
@@ -181,7 +181,7 @@ _NAMES = {
     "passes.canonicalize": "canonicalize",
     "planning.network": "Network",
     "planning.plan": "plan plan_layouts",
-    "planning.report": "Plan PlannedLayouts",
+    "planning.report": "PlannedLayouts ProgramPlan",
     "quantization.encoding": "decode_weights encode_weights",
     "quantization.model": "quantize",
     "quantization.report": "QuantizedLayer QuantizedModel",

@@ -11,7 +11,7 @@ from mind_mlir.ir.entry import entry_function
 from mind_mlir.ir.interface import interface_of
 from mind_mlir.planning.calls import calls_of
 from mind_mlir.planning.exchanges import Links, exchange_of
-from mind_mlir.planning.report import Plan, PlannedCollective, PlannedMemory
+from mind_mlir.planning.report import PlannedCollective, PlannedMemory, ProgramPlan
 from mind_mlir.planning.work import implied_by
 from mind_mlir.profiling.limits import machine_limits
 from mind_mlir.support.options import CompileOptions
@@ -41,7 +41,7 @@ def planned(
     threads: int,
     *,
     parts: bool,
-) -> Plan:
+) -> ProgramPlan:
     """Return the plan of the only function that a verified module exports.
 
     Args:
@@ -64,7 +64,7 @@ def planned(
     rows = tuple(_row(*each) for each in found)
     ranks = 1 if mesh is None else mesh.size // processes
     interface = interface_of(entry_function(module, name))
-    return Plan(
+    return ProgramPlan(
         function=name,
         mesh="" if mesh is None else str(mesh),
         processes=processes,

@@ -17,7 +17,7 @@ from mind_mlir.passes.verify import verify
 from mind_mlir.planning.costs import planned
 from mind_mlir.planning.meshes import in_parts, is_annotated, layouts_of, mesh_from, with_mesh
 from mind_mlir.planning.network import Network
-from mind_mlir.planning.report import Plan, PlannedLayouts
+from mind_mlir.planning.report import PlannedLayouts, ProgramPlan
 from mind_mlir.runtime.lowered import Lowered
 from mind_mlir.runtime.threads import check_threads, get_num_threads
 from mind_mlir.support import argument_checks
@@ -43,7 +43,7 @@ def plan(
     network: Network | str | None = None,
     threads: int | None = None,
     parts: bool = False,
-) -> Plan:
+) -> ProgramPlan:
     """Return what a call of a function sends, holds and takes where processes run it; nothing is run.
 
     The bytes that processes send are exactly those of a run. Times are those of the rates that this machine
@@ -118,7 +118,7 @@ def plan_layouts(
         raise ValueError(f"processes must be positive, not {processes}")
     if memory is not None and argument_checks.integer(memory, "memory") < 0:
         raise ValueError(f"memory must not be negative, is {memory}")
-    plans, refused = list[Plan](), dict[str, str]()
+    plans, refused = list[ProgramPlan](), dict[str, str]()
     for mesh in layouts_of(mesh_of(mesh_text(wanted.module)), processes):
         try:
             plans.append(wanted.plan(mesh, processes))
@@ -139,7 +139,7 @@ class _Wanted(NamedTuple):
     threads: int
     parts: bool
 
-    def plan(self, mesh: Mesh | None, processes: int | None) -> Plan:
+    def plan(self, mesh: Mesh | None, processes: int | None) -> ProgramPlan:
         """Return the plan for a mesh of the axes of the program's; None where it has none."""
         module = self.module
         if mesh is not None and str(mesh) != mesh_text(module):

@@ -1,4 +1,4 @@
-"""`Plan`: what a program sends, holds and takes on machines that are stated, as data, a table and JSON."""
+"""`ProgramPlan`: what a program sends, holds and takes on machines that are stated: data, a table and JSON."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class PlannedMemory:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ProgramPlan:
     """What a call of a program sends, holds and takes.
 
     Attributes:
@@ -141,16 +141,16 @@ class PlannedLayouts:
         memory: How many bytes of memory each process has, if that was said.
     """
 
-    plans: tuple[Plan, ...]
+    plans: tuple[ProgramPlan, ...]
     refused: Mapping[str, str]
     memory: int | None
 
-    def fits(self, plan: Plan) -> bool:
+    def fits(self, plan: ProgramPlan) -> bool:
         """Return whether a process has the memory for a plan."""
         return self.memory is None or plan.memory.total <= self.memory
 
     @property
-    def best(self) -> Plan | None:
+    def best(self) -> ProgramPlan | None:
         """Return the plan that takes least, of those that fit into the memory; None where none does."""
         return self.plans[0] if self.fits(self.plans[0]) else None
 

@@ -11,7 +11,7 @@ from mind_mlir.profiling.tables import aligned, limits_text, time_text
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mind_mlir.planning.report import Plan, PlannedCollective, PlannedLayouts
+    from mind_mlir.planning.report import PlannedCollective, PlannedLayouts, ProgramPlan
 
 #: The columns, and whether they are aligned to the right.
 _COLUMNS = {
@@ -27,7 +27,7 @@ _COLUMNS = {
 }
 
 
-def table(plan: Plan) -> str:
+def table(plan: ProgramPlan) -> str:
     """Return the collectives of a plan in columns, and below them the sums."""
     lines = [*_head(plan)]
     if plan.collectives:
@@ -61,12 +61,12 @@ def layouts_table(layouts: PlannedLayouts) -> str:
     return "\n".join([*(line.rstrip() for line in lines), "", "the best of them:", "", table(best)])
 
 
-def _layout_cells(plan: Plan) -> list[str]:
+def _layout_cells(plan: ProgramPlan) -> list[str]:
     times = [time_text(each) for each in (plan.seconds, plan.compute, plan.exchange)]
     return [plan.mesh, *times, _between(plan.least, plan.most), counted_bytes(plan.memory.total)]
 
 
-def _head(plan: Plan) -> Iterator[str]:
+def _head(plan: ProgramPlan) -> Iterator[str]:
     threads = f"{plan.threads} thread{'s' * (plan.threads > 1)}"
     if not plan.mesh:
         yield f"@{plan.function}: no collectives, so 1 process, of {threads}"
@@ -96,7 +96,7 @@ def _between(least: int, most: int) -> str:
     return shown if least == most else f"{counted_bytes(least)} to {shown}"
 
 
-def _summary(plan: Plan) -> Iterator[str]:
+def _summary(plan: ProgramPlan) -> Iterator[str]:
     if plan.collectives:
         own = _between(plan.least, plan.most)
         yield f"sent in a call: {own} bytes by a process, {counted_bytes(plan.total)} by all"
@@ -112,7 +112,7 @@ def _summary(plan: Plan) -> Iterator[str]:
     yield f"time of a call: {time_text(plan.seconds)}: {together}"
 
 
-def _grounds(plan: Plan) -> Iterator[str]:
+def _grounds(plan: ProgramPlan) -> Iterator[str]:
     yield f"measured: {limits_text(plan.limits)}"
     network, local = plan.network, "a quarter of what memory moves"
     if plan.collectives and network is not None:
