@@ -1,4 +1,4 @@
-"""`ProgramPlan`: what a program sends, holds and takes on machines that are stated: data, a table and JSON."""
+"""`ProgramPlan`: what a program sends, holds and takes on machines that are stated, and its forms."""
 
 from __future__ import annotations
 
