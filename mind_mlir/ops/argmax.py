@@ -14,7 +14,7 @@ from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.axes import NEGATIVE_AXIS, require_axis
 from mind_mlir.ops.best_elements import fits_i32, place_of_best
 from mind_mlir.ops.contract import same_fields
-from mind_mlir.ops.dims import along_axis
+from mind_mlir.ops.dims_rules import along_axis
 from mind_mlir.ops.opdef import (
     INTEGERS,
     NO_ORDER,

@@ -13,7 +13,7 @@ from mind_mlir.ops import stablehlo_reductions as hlo
 from mind_mlir.ops.argmax import check_index_dtype
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.axes import NEGATIVE_AXIS, counted_from_front, require_axis
-from mind_mlir.ops.dims import along_axis
+from mind_mlir.ops.dims_rules import along_axis
 from mind_mlir.ops.opdef import (
     NO_ORDER,
     ORDERED,

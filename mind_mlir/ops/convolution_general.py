@@ -17,7 +17,7 @@ from mind_mlir.ops.convolution_lowering import lower_convolution
 from mind_mlir.ops.convolution_type import convolution_type
 from mind_mlir.ops.convolution_value import evaluate_convolution
 from mind_mlir.ops.convolution_vjp import convolution_vjp
-from mind_mlir.ops.dims import convolving
+from mind_mlir.ops.dims_rules import convolving
 from mind_mlir.ops.opdef import (
     ALL_REAL,
     COMPLEX,

@@ -24,7 +24,7 @@ from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.complex_numbers import product
 from mind_mlir.ops.contract import same_fields
 from mind_mlir.ops.conversion import cast_array
-from mind_mlir.ops.dims import multiplying_in_general
+from mind_mlir.ops.dims_rules import multiplying_in_general
 from mind_mlir.ops.dot_general_lowering import lower, roles_of
 from mind_mlir.ops.opdef import (
     ALL_REAL,

@@ -11,7 +11,7 @@ from mind_mlir.ir.types import DType, Shape, TensorType, format_shape
 from mind_mlir.ops import stablehlo_indexing as hlo
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contract import Contract, Field, FieldKind, refuse
-from mind_mlir.ops.dims import windowing
+from mind_mlir.ops.dims_rules import windowing
 from mind_mlir.ops.opdef import INTEGERS, MOVABLE, Alias, AttributeDef, Example, OpDef, OperandDef
 from mind_mlir.ops.open_indexing import slicing_at, updating_at
 from mind_mlir.ops.pointwise import zeros_like

@@ -15,13 +15,13 @@ from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.axes import NEGATIVE_AXIS, counted_from_front, require_axis
 from mind_mlir.ops.contract import Contract, Field, FieldKind
 from mind_mlir.ops.contract_forms import gather_form, index_form
-from mind_mlir.ops.dims import (
+from mind_mlir.ops.dims_rules import (
     picking as picking_dims,
 )
-from mind_mlir.ops.dims import (
+from mind_mlir.ops.dims_rules import (
     taking as taking_dims,
 )
-from mind_mlir.ops.dims import (
+from mind_mlir.ops.dims_rules import (
     taking_elements as taking_elements_dims,
 )
 from mind_mlir.ops.gather_scatter import lower_gather

@@ -16,7 +16,7 @@ from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.axes import require_axis
 from mind_mlir.ops.complex_numbers import joined
 from mind_mlir.ops.contract import same_fields
-from mind_mlir.ops.dims import along
+from mind_mlir.ops.dims_rules import along
 from mind_mlir.ops.opdef import (
     ALL_FLOATS,
     COMPLEX,

@@ -13,7 +13,7 @@ from mind_mlir.ops import stablehlo_indexing as hlo
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.axes import check_counts
 from mind_mlir.ops.contract import Contract, Field, FieldKind, scalar_literal, tagged_scalar
-from mind_mlir.ops.dims import padding as padding_dims
+from mind_mlir.ops.dims_rules import padding as padding_dims
 from mind_mlir.ops.opdef import MOVABLE, AttributeDef, Example, OpDef, OperandDef
 from mind_mlir.ops.open_rules import padding
 

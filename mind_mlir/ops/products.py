@@ -15,7 +15,7 @@ from mind_mlir.ops import numbers
 from mind_mlir.ops import stablehlo_reductions as hlo
 from mind_mlir.ops.accumulators import Accumulation, computed_dtype
 from mind_mlir.ops.attribute_kinds import AttrKind
-from mind_mlir.ops.dims import reducing as reducing_dims
+from mind_mlir.ops.dims_rules import reducing as reducing_dims
 from mind_mlir.ops.opdef import (
     ALL_FLOATS,
     ALL_INTEGERS,

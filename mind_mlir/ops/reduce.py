@@ -31,7 +31,7 @@ from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.complex_parts import by_parts
 from mind_mlir.ops.contract import same_fields
 from mind_mlir.ops.conversion import cast_array
-from mind_mlir.ops.dims import reducing as reducing_dims
+from mind_mlir.ops.dims_rules import reducing as reducing_dims
 from mind_mlir.ops.opdef import (
     COMPLEX,
     ORDERED,

@@ -26,7 +26,7 @@ from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.complex_parts import by_parts
 from mind_mlir.ops.contract import Contract, Field, FieldKind
 from mind_mlir.ops.conversion import cast_array
-from mind_mlir.ops.dims import along
+from mind_mlir.ops.dims_rules import along
 from mind_mlir.ops.opdef import COMPLEX, ORDERED, AttributeDef, Example, OpDef, OperandDef, Rounding
 from mind_mlir.ops.padding import padded
 from mind_mlir.ops.reduce import KINDS, reduce_rows

@@ -15,7 +15,7 @@ from mind_mlir.ops import stablehlo_reductions as hlo
 from mind_mlir.ops.accumulation import ACCURACY
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contract_forms import mean_form, sum_form
-from mind_mlir.ops.dims import reducing as reducing_dims
+from mind_mlir.ops.dims_rules import reducing as reducing_dims
 from mind_mlir.ops.opdef import Alias, AttributeDef, Example, OpDef, OperandDef, Rounding
 from mind_mlir.ops.open_sums import averaging, reducing
 from mind_mlir.ops.reassociation import reshape

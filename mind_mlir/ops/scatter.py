@@ -20,8 +20,8 @@ from mind_mlir.ops.dimension_numbers import (
     dimension_numbers,
     too_large,
 )
-from mind_mlir.ops.dims import along_axis as along_axis_dims
-from mind_mlir.ops.dims import scattering
+from mind_mlir.ops.dims_rules import along_axis as along_axis_dims
+from mind_mlir.ops.dims_rules import scattering
 from mind_mlir.ops.indexing import along_axis, require_along
 from mind_mlir.ops.opdef import (
     ALL_NUMERIC,

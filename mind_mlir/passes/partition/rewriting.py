@@ -16,24 +16,19 @@ from mind_mlir.ir.attributes import Attributes
 from mind_mlir.ir.module import Block, CoreOperation, Parameter, Result, Return, Yield
 from mind_mlir.ir.names import NO_NAMES
 from mind_mlir.ir.types import TensorType
-from mind_mlir.ops.collectives import NUMBERS
 from mind_mlir.ops.dims import WHOLE, Dims
-from mind_mlir.ops.opdef import ALL_FLOATS, ALL_REAL
 from mind_mlir.ops.region_flow import flow_of
+from mind_mlir.passes.partition.choices import OperationParts, assigned, choice_of
 from mind_mlir.passes.partition.moves import Parting, bytes_of, count_of, local_type, steps, whole
 from mind_mlir.passes.partition.propagation import SHARD
 from mind_mlir.support.interrupts import deliver
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from mind_mlir.ir.module import Function, Terminator, ValueId
     from mind_mlir.passes.partition.moves import Axes
     from mind_mlir.passes.partition.propagation import Divisions, Link
-
-_REAL = tuple(dtype for dtype in NUMBERS if dtype in ALL_REAL)
-#: The dtypes that are joined in each way.
-_TAKEN = {"sum": NUMBERS, "mean": ALL_FLOATS, "max": _REAL, "min": _REAL}
 
 
 class _Part(NamedTuple):
@@ -41,13 +36,6 @@ class _Part(NamedTuple):
 
     id: ValueId
     operations: list[CoreOperation]
-
-
-class _Choice(NamedTuple):
-    """How an operation is computed: the layouts of what it reads, and of what it gives."""
-
-    operands: tuple[Parting, ...]
-    results: tuple[Parting, ...]
 
 
 class Rewriting:
@@ -76,21 +64,21 @@ class Rewriting:
         parameters = []
         for parameter in entry.parameters:
             value = parameter.value_id
-            dims = self._divisions.of(value) if self._local else whole(self._types[value].rank).dims
-            made = self._parameter(parameter, dims)
+            made = self._parameter(parameter, self._outside(value))
             parameters.append(replace(made, name=parameter.name))
-        block = self._block(entry, parameters, [self._returned(each) for each in entry.terminator.operands])
+        block = self._block(entry, parameters, [self._outside(each) for each in entry.terminator.operands])
         types = None
         if self._function.result_types is not None:
             types = tuple(
                 [
-                    local_type(self._mesh, self._types[value], self._returned(value))
+                    local_type(self._mesh, self._types[value], self._outside(value))
                     for value in entry.terminator.operands
                 ]
             )
         return replace(self._function, blocks=(block,), result_types=types, notes=self.notes)
 
-    def _returned(self, value: ValueId) -> Axes:
+    def _outside(self, value: ValueId) -> Axes:
+        """Return how an argument or a result is divided for who calls the function."""
         return self._divisions.of(value) if self._local else whole(self._types[value].rank).dims
 
     def _look(self, block: Block) -> None:
@@ -197,16 +185,18 @@ class Rewriting:
             if layout.kind != "sum" or not layout.partial or not self._waits(value):
                 self._arrive(value, self._divisions.of(value), operation)
 
-    def _alike(self, operation: CoreOperation) -> _Choice:
+    def _alike(self, operation: CoreOperation) -> OperationParts:
         """Return that all ranks compute all of an operation."""
         ranks = [self._types[each].rank for each in operation.operands]
-        return _Choice(tuple(map(whole, ranks)), tuple([whole(each.rank) for each in operation.result_types]))
+        return OperationParts(
+            tuple(map(whole, ranks)), tuple([whole(each.rank) for each in operation.result_types])
+        )
 
     def _waits(self, value: ValueId) -> bool:
         """Return whether a sum can wait: what alone reads it makes sums of it."""
         return self._reads[value] == 1 and value in self._added
 
-    def _added_up(self, operation: CoreOperation, link: Link) -> _Choice | None:
+    def _added_up(self, operation: CoreOperation, link: Link) -> OperationParts | None:
         """Return how sums that are still to be made are added, where nothing is moved for that."""
         layouts = [self._waiting(value) for value in operation.operands]
         first = layouts[0] if layouts else None
@@ -219,12 +209,12 @@ class Rewriting:
             for axes, letter in zip(layout.dims, letters, strict=True):
                 if (letter == WHOLE and axes) or found.setdefault(letter, axes) != axes:
                     return None
-        choice = self._choice(link.dims, found)
+        choice = choice_of(link.dims, found)
         (result,) = choice.results
         if self._size(operation.value_id, result) > sum(map(self._size, operation.operands, choice.operands)):
             return None
         operands = tuple([layout for layout in layouts if layout is not None])
-        return _Choice(operands, (result._replace(partial=(*first.partial, *result.partial)),))
+        return OperationParts(operands, (result._replace(partial=(*first.partial, *result.partial)),))
 
     def _waiting(self, value: ValueId) -> Parting | None:
         known = list(self._parts[value])
@@ -233,15 +223,15 @@ class Rewriting:
     def _size(self, value: ValueId, layout: Parting) -> int:
         return local_type(self._mesh, self._types[value], layout.dims).element_count
 
-    def _best(self, operation: CoreOperation, link: Link) -> _Choice:
+    def _best(self, operation: CoreOperation, link: Link) -> OperationParts:
         """Return the way to compute an operation that moves the fewest bytes; of these, in most parts."""
         assert link.dims is not None, "it is the rule of an operation"
         divided = [self._divisions.of(value) for value in link.values]
         by_size = sorted(range(len(divided)), key=lambda at: -self._types[link.values[at]].element_count)
         choices = []
         for first in range(len(divided)):
-            found = self._assigned(operation, link, divided, [first, *by_size])
-            choice = self._choice(link.dims, found)
+            found = assigned(self._mesh, operation, link, divided, [first, *by_size])
+            choice = choice_of(link.dims, found)
             read = zip(operation.operands, choice.operands, strict=True)
             cost = sum([self._nearest(value, layout.dims)[0] for value, layout in read])
             for value, layout in zip(operation.result_ids, choice.results, strict=True):
@@ -251,46 +241,6 @@ class Rewriting:
             parts = count_of(self._mesh, [name for axes in found.values() for name in axes])
             choices.append((cost, -parts, first, choice))
         return min(choices)[-1]
-
-    def _assigned(
-        self, operation: CoreOperation, link: Link, divided: Sequence[Axes], order: Sequence[int]
-    ) -> dict[str, tuple[str, ...]]:
-        """Return the axes that divide each letter: as values have them, the first of ``order`` first."""
-        found: dict[str, tuple[str, ...]] = {}
-        for at in order:
-            for axes, letter in zip(divided[at], link.letters[at], strict=True):
-                known = found.get(letter, ())
-                if (
-                    letter == WHOLE
-                    or axes[: len(known)] != known
-                    or not self._can_divide(operation, link, letter)
-                ):
-                    continue
-                others = {name for other, names in found.items() if other != letter for name in names}
-                for name in axes[len(known) :]:
-                    if name in others or link.extents[letter] % count_of(self._mesh, (*known, name)):
-                        break
-                    found[letter] = known = (*known, name)
-        return found
-
-    def _can_divide(self, operation: CoreOperation, link: Link, letter: str) -> bool:
-        """Return whether ranks may each have a part of a letter: results have it, or are joined."""
-        dims = link.dims
-        assert dims is not None, "it is the rule of an operation"
-        if all(letter in letters for letters in dims.results):
-            return True
-        kind = dims.joined.get(letter)
-        return kind is not None and all(type_.dtype in _TAKEN[kind] for type_ in operation.result_types)
-
-    def _choice(self, dims: Dims, found: Mapping[str, tuple[str, ...]]) -> _Choice:
-        def layout(letters: str) -> Parting:
-            return Parting(tuple([found.get(letter, ()) for letter in letters]))
-
-        summed = [letter for letter in found if letter in dims.joined]
-        partial = tuple([name for letter in summed for name in found[letter]])
-        kind = dims.joined[summed[0]] if summed else "sum"
-        results = [layout(letters)._replace(partial=partial, kind=kind) for letters in dims.results]
-        return _Choice(tuple(map(layout, dims.operands)), tuple(results))
 
     def _with_regions(self, operation: CoreOperation) -> None:
         ends: dict[int | None, list[Axes]] = {
