@@ -189,6 +189,7 @@ def test_all_benchmarks_are_run_here() -> None:
         "convolutions",
         "decoding",
         "fuzz_surface",
+        "kills",
         "open_dimensions",
         "overlap",
         "planned",
