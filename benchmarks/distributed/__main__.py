@@ -4,8 +4,8 @@
 
 GPT-2 small makes steps of training with AdamW, whose batch two processes share; a product has its columns
 divided, and its result is left so, or gathered. Each process has a processor of its own. Of a framework, one
-process and two take turns, and while one works the others are stopped. What is not installed is left out;
-`--peers` names another Python that has the others.
+process and two take turns, and while one works the others are stopped, and a loop keeps the second processor
+from what else there is. What is not installed is left out; `--peers` names a Python that has it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from benchmarks.report import Report
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from benchmarks.report import Row
 
@@ -122,12 +122,23 @@ def _free_port() -> int:
         return int(found.getsockname()[1])
 
 
+def _while_busy(run: Callable[[], float]) -> float:
+    """Return what ``run`` does while the second processor does nothing of use, nor anything for others."""
+    second = sorted(os.sched_getaffinity(0))[1]
+    program = f"import os; os.sched_setaffinity(0, {{{second}}})\nwhile True: pass"
+    with subprocess.Popen([sys.executable, "-c", program]) as busy:  # noqa: S603 - our own program
+        try:
+            return run()
+        finally:
+            busy.kill()
+
+
 def measure(framework: str, task: str, options: argparse.Namespace) -> Row:
     """Return the median times of one process and of two, which take turns."""
     groups: list[Group] = []
     try:
         groups += [Group(framework, task, processes, options) for processes in (1, 2)]
-        times = [[group.time() for group in groups] for _ in range(options.rounds)]
+        times = [[_while_busy(groups[0].time), groups[1].time()] for _ in range(options.rounds)]
     finally:
         for group in groups:
             group.end()
