@@ -159,12 +159,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options_parser.add_argument("--length", type=int, default=128)
     options_parser.add_argument("--size", type=int, default=4096)
     options = options_parser.parse_args(arguments)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # which ends the processes that it has started
     rows: list[Row] = []
     notes = ["medians of rounds by turns; ratio: of the throughput of 2 processes to that of 1"]
     for task in options.tasks:
         for framework in options.only:
             try:
                 rows.append(measure(framework, task, options))
+                print(rows[-1], file=sys.stderr)
             except RuntimeError as error:
                 notes.append(f"{framework}, {task}: {error}")
     title = (
