@@ -102,7 +102,15 @@ def test_builders_and_values() -> None:
 
 def test_every_public_class_has_a_short_repr() -> None:
     """The one that `dataclass` makes shows all that is in an object; what can hold much says how much."""
-    small = {"CustomAttribute", "Location", "Lowered", "MemoryInfo", "QuantizedLayer", "TensorType"}
+    small = {
+        "CustomAttribute",
+        "Location",
+        "Lowered",
+        "MemoryInfo",
+        "Network",
+        "QuantizedLayer",
+        "TensorType",
+    }
     classes: Any = {
         name: kind for name in mind_mlir.__all__ if isinstance(kind := getattr(mind_mlir, name), type)
     }
@@ -128,7 +136,7 @@ def test_every_public_class_has_a_short_repr() -> None:
 
 def test_the_package_lists_what_is_public() -> None:
     listed = {name for name in dir(mind_mlir) if not name.startswith("__")}
-    assert listed == {*mind_mlir.__all__, "numpy", "ptir"}
+    assert listed == {*mind_mlir.__all__, "distributed", "numpy", "ptir"}
     functions: Any = mind_mlir.numpy
     assert dir(functions) == sorted(functions.__all__)
     assert not any(name.startswith("_") for name in functions.__all__)

@@ -41,7 +41,13 @@ SECTIONS: dict[str, tuple[str, ...]] = {
         "docs/stablehlo-target.md",
         "docs/c-target.md",
     ),
-    "Processes": ("docs/distributed.md", "docs/training.md", "docs/partitioning.md", "docs/planning.md", "docs/workers.md"),
+    "Processes": (
+        "docs/distributed.md",
+        "docs/training.md",
+        "docs/partitioning.md",
+        "docs/planning.md",
+        "docs/workers.md",
+    ),
     "Shipping": ("docs/artefacts.md", "docs/serving.md", "examples/c/README.md", "SECURITY.md"),
     "Stages": (
         "docs/stages.md",

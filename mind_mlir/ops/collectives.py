@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from mind_mlir.ops.contexts import EvalContext, TypeContext
     from mind_mlir.ops.vjp import VjpContext
 
-SPEC = "docs/distributed.md, Collectives"
+SPEC = "distributed.md, Collectives"
 WHOLE = tuple(dtype for dtype in EVERY if dtype.bits != 4)
 HALVES = (
     (

@@ -37,7 +37,7 @@ OPERATIONS = (
         "part of everything: which one follows from them (the stage `partitioned`). `mesh` and `sharding` go "
         "together (E4312); each dimension is divided evenly among the ranks along its axes (E3003). The "
         "cotangent is divided as the result is.",
-        spec="docs/partitioning.md, How it is chosen",
+        spec="partitioning.md, How it is chosen",
         operands=(OperandDef("input", EVERY),),
         attributes=ATTRIBUTES,
         type_rule=_type,

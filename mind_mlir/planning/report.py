@@ -6,6 +6,7 @@ import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from mind_mlir.diagnostics.display import short_repr
 from mind_mlir.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
@@ -108,6 +109,8 @@ class ProgramPlan:
     exchange: float
     limits: Limits
 
+    __repr__ = short_repr
+
     @property
     def seconds(self) -> float:
         """Return how long a call takes: computing and collectives, one after the other."""
@@ -144,6 +147,8 @@ class PlannedLayouts:
     plans: tuple[ProgramPlan, ...]
     refused: Mapping[str, str]
     memory: int | None
+
+    __repr__ = short_repr
 
     def fits(self, plan: ProgramPlan) -> bool:
         """Return whether a process has the memory for a plan."""

@@ -41,6 +41,7 @@ def _is_of_core(operand: str) -> bool:
 CASES = [
     pytest.param(record, example, id=f"{record.opcode}-{index}")
     for record in all_ops()
+    if not record.collective
     if not isinstance(record.derivative, NotDifferentiable) and record.opcode not in CORE_V1.refused
     for index, example in enumerate(record.examples)
     if any(operand.startswith(("T", "f")) for operand in example.operands)

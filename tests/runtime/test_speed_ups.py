@@ -122,6 +122,7 @@ def test_calls_go_on_in_python_and_are_native_later(
     step: str, error: Exception, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(kept_images, "_find", lambda *_: None)
+    monkeypatch.setattr(kept_images, "_received", {})
     run = doubled(cache=False)
     fault = break_(monkeypatch, *STEPS[step], error)
     for _ in range(CALLS_BEFORE + 1):

@@ -12,7 +12,7 @@ import pytest
 from cli_harness import BIN, SUM, findings, invoke, spawn
 
 from mind_mlir.languages import source
-from mind_mlir.support.stages import PIPELINE
+from mind_mlir.support.stages import PIPELINE, STAGES
 from mind_mlir.tools.cli import check
 
 if TYPE_CHECKING:
@@ -191,7 +191,8 @@ def test_a_program_with_an_odd_name_goes_through_every_stage(odd: Path) -> None:
     done = spawn("compile", f"{LATIN}.ir", f"--dump-stages={LATIN}-dump", "-o", f"{LATIN}.out", cwd=odd)
     assert (done.returncode, done.stderr) == (0, "")
     assert "llvm.func @main" in (odd / f"{LATIN}.out").read_text()
-    assert len(list((odd / f"{LATIN}-dump").iterdir())) == len(PIPELINE)
+    passed_over = sum(stage.of_ranks for stage in STAGES)
+    assert len(list((odd / f"{LATIN}-dump").iterdir())) == len(PIPELINE) - passed_over
 
 
 def test_mind_opt_reads_a_file_with_an_odd_name(odd: Path) -> None:
