@@ -10,6 +10,7 @@ import numpy as np
 from mind_mlir.collectives.call import CollectiveCall, written
 from mind_mlir.collectives.team import meet, run_ranks
 from mind_mlir.collectives.world import current_world, ranks_here
+from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.ir.mesh import Mesh
 from mind_mlir.ir.sharding import Sharding, Spec
 from mind_mlir.ir.types import DType
@@ -72,6 +73,7 @@ class ShardedArray:
         """Return the size in bytes of the parts that this process has."""
         return sum(part.nbytes for part in self.parts.values())
 
+    @public
     def gather(self) -> Array:
         """Return the whole array. All processes have to do so: it is a collective."""
         text = written(
@@ -110,6 +112,7 @@ class ShardedArray:
         return whole if dtype is None else whole.astype(dtype)
 
 
+@public
 def shard(array: Any, mesh: Mesh, sharding: Spec) -> ShardedArray:
     """Return an array in parts: each process keeps those of its ranks.
 

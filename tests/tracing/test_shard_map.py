@@ -123,3 +123,18 @@ def test_collectives_need_a_mesh_around_them() -> None:
 def test_an_array_in_other_parts_is_refused() -> None:
     with pytest.raises(ValueError, match="shard it so, or gather it"):
         DIVIDED(X, mind_mlir.shard(W1, GRID, "model"), W2)
+
+
+def test_one_within_another_is_refused() -> None:
+    with pytest.raises(TracingError, match="E2327"):
+        shard_map(lambda *args: DIVIDED(*args)[0], GRID, "", "")(X, W1, W2)
+
+
+def test_mistakes_in_ranks_are_not_placed_in_threads_of_the_library() -> None:
+    with pytest.raises(ValueError, match="has 1 dimensions, and the array 0"):
+        shard_map(lambda x: x[0, 0], GRID, "data", "data")(X)
+
+
+def test_arguments_by_name_are_told_to_be_given_by_position() -> None:
+    with pytest.raises(TypeError, match=r"layers takes its arguments by position.*give w2 so"):
+        DIVIDED(X, W1, w2=W2)
