@@ -920,4 +920,13 @@ irdl.dialect @mind {
     %result = irdl.base "!builtin.tensor"
     irdl.results(result: %result)
   }
+  irdl.operation @shard {
+    %input = irdl.base "!builtin.tensor"
+    irdl.operands(input: %input)
+    %attr_mesh = irdl.base "#builtin.string"
+    %attr_sharding = irdl.base "#builtin.string"
+    irdl.attributes { "mesh" = %attr_mesh, "sharding" = %attr_sharding }
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+  }
 }

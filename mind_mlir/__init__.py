@@ -82,6 +82,11 @@ if TYPE_CHECKING:
     from mind_mlir.packaging.writing import package as package
     from mind_mlir.passes.autodiff import Gradient as Gradient
     from mind_mlir.passes.canonicalize import canonicalize as canonicalize
+    from mind_mlir.planning.network import Network as Network
+    from mind_mlir.planning.plan import plan as plan
+    from mind_mlir.planning.plan import plan_layouts as plan_layouts
+    from mind_mlir.planning.report import PlannedLayouts as PlannedLayouts
+    from mind_mlir.planning.report import ProgramPlan as ProgramPlan
     from mind_mlir.quantization.encoding import decode_weights as decode_weights
     from mind_mlir.quantization.encoding import encode_weights as encode_weights
     from mind_mlir.quantization.model import quantize as quantize
@@ -110,6 +115,8 @@ if TYPE_CHECKING:
     from mind_mlir.tracing.control import while_loop as while_loop
     from mind_mlir.tracing.gradient_check import check_grad as check_grad
     from mind_mlir.tracing.jit import jit as jit
+    from mind_mlir.tracing.partition import partition as partition
+    from mind_mlir.tracing.partition import with_sharding as with_sharding
     from mind_mlir.tracing.printing import debug_print as debug_print
     from mind_mlir.tracing.sharding import all_gather as all_gather
     from mind_mlir.tracing.sharding import all_reduce as all_reduce
@@ -172,6 +179,9 @@ _NAMES = {
     "packaging.writing": "package",
     "passes.autodiff": "Gradient",
     "passes.canonicalize": "canonicalize",
+    "planning.network": "Network",
+    "planning.plan": "plan plan_layouts",
+    "planning.report": "PlannedLayouts ProgramPlan",
     "quantization.encoding": "decode_weights encode_weights",
     "quantization.model": "quantize",
     "quantization.report": "QuantizedLayer QuantizedModel",
@@ -191,6 +201,7 @@ _NAMES = {
     "tracing.gradient_check": "check_grad",
     "tracing.jit": "jit",
     "tracing.printing": "debug_print",
+    "tracing.partition": "partition with_sharding",
     "tracing.sharding": (
         "all_gather all_reduce all_to_all axis_index broadcast_from reduce_scatter shard_map shift"
     ),

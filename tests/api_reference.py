@@ -34,6 +34,8 @@ _TOPICS = {
     "models": "Models of other frameworks, and weights",
     "runtime": "Compiling and running",
     "interpreter": "Interpreting",
+    "collectives": "Arrays on many processes",
+    "planning": "Plans for many machines",
     "quantization": "Weights of few bits",
     "passes": "Passes",
     "packaging": "Artefacts",

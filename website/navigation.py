@@ -20,7 +20,6 @@ SECTIONS: dict[str, tuple[str, ...]] = {
         "docs/numpy.md",
         "docs/random.md",
         "docs/notebooks.md",
-        "docs/workers.md",
         "docs/custom_calls.md",
         "docs/torch.md",
         "docs/onnx.md",
@@ -42,7 +41,13 @@ SECTIONS: dict[str, tuple[str, ...]] = {
         "docs/stablehlo-target.md",
         "docs/c-target.md",
     ),
-    "Processes": ("docs/distributed.md",),
+    "Processes": (
+        "docs/distributed.md",
+        "docs/training.md",
+        "docs/partitioning.md",
+        "docs/planning.md",
+        "docs/workers.md",
+    ),
     "Shipping": ("docs/artefacts.md", "docs/serving.md", "examples/c/README.md", "SECURITY.md"),
     "Stages": (
         "docs/stages.md",

@@ -26,6 +26,7 @@ def parser(program: str, description: str | None, steps: int) -> argparse.Argume
     )
     found.add_argument("--checkpoint", type=Path, help="folder to save to, and to go on from")
     found.add_argument("--every", type=int, default=100, help="steps from one checkpoint to the next")
+    found.add_argument("--keep", type=int, default=2, help="checkpoints that stay")
     return found
 
 
@@ -54,7 +55,7 @@ def train(options: argparse.Namespace, state: Any, step: Callable[[int, Any], tu
         if done % shown == 0 or done == options.steps:
             say(f"step {done:>5}/{options.steps}  loss {float(loss):.4f}")
         if folder is not None and (done % options.every == 0 or done == options.steps):
-            distributed.save_checkpoint(folder, state, step=done, keep=2)
+            distributed.save_checkpoint(folder, state, step=done, keep=options.keep)
     return state
 
 

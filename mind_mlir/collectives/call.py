@@ -60,6 +60,11 @@ class CollectiveCall:
         """Return the size of the operand of a rank in bytes."""
         return math.prod(self.shape) * self.dtype.numpy.itemsize
 
+    @property
+    def result_nbytes(self) -> int:
+        """Return the size of the result of a rank in bytes."""
+        return math.prod(self.result_shape) * self.dtype.numpy.itemsize
+
     def __str__(self) -> str:
         kind = self.attributes.get("kind")
         what = self.opcode if kind is None else f"{self.opcode} ({kind})"

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
 #: The size of the message that says which collective a rank is at, in bytes: a digest, and text.
 _HEADER, _DIGEST = 512, 16
-#: So long a wait looks again and again before it sleeps in between, in seconds, unless a rank of this process
-#: computes meanwhile, which needs the core; and how long it sleeps.
-_SPIN, _NAP = 200e-6, 50e-6
+#: So long a wait looks again and again before it sleeps in between, in seconds, and how long it sleeps. Where
+#: a rank of this process computes meanwhile, which needs the core, it sleeps at once, and longer and longer.
+_SPIN, _NAP, _LONGEST_NAP = 200e-6, 50e-6, 1e-3
 
 
 class MpiWorld:
@@ -89,7 +89,9 @@ class MpiWorld:
             if MPI.Request.Testall(requests):
                 return
             deliver_in_callback()
-            if elapsed > _SPIN or is_busy():
+            if is_busy():
+                time.sleep(min(max(_NAP, elapsed / 8), _LONGEST_NAP))
+            elif elapsed > _SPIN:
                 time.sleep(_NAP)
         with self.lookout.waiting(what, missing, met) as wait:
             while not MPI.Request.Testall(requests):

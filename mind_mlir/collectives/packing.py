@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from mind_mlir.collectives.exchange import Swap
     from mind_mlir.ir.attributes import Array
 
-#: Arrays of fewer bytes go with others: a message by itself takes as long as to copy some tens of KB.
+#: Arrays of fewer bytes go with others: a message takes some 10 us, in which 32 KB are copied twice.
 PACKED = 32 << 10
 
 

@@ -114,20 +114,25 @@ def is_launched() -> bool:
 
 
 def ranks_here(mesh: Mesh, world: World) -> range:
-    """Return the numbers of the ranks of a mesh that this process runs.
+    """Return the numbers of the ranks of a mesh that this process runs (ExecutionError as `ranks_each`)."""
+    each = ranks_each(mesh, world.size)
+    return range(world.rank * each, (world.rank + 1) * each)
+
+
+def ranks_each(mesh: Mesh, processes: int) -> int:
+    """Return how many ranks of a mesh each of so many processes runs.
 
     Raises:
         ExecutionError: E6201, they cannot be spread evenly, each process with a box of the mesh.
     """
-    if not is_even(mesh, world.size):
+    if not is_even(mesh, processes):
         sizes = [str(size) for size in range(1, mesh.size + 1) if is_even(mesh, size)]
         raise failed(
             "E6201",
-            f"the {mesh.size} ranks of the mesh {mesh} cannot be spread over {world.size} processes",
+            f"the {mesh.size} ranks of the mesh {mesh} cannot be spread over {processes} processes",
             f"start {', '.join(sizes[:20])} processes, or use another mesh",
         )
-    each = mesh.size // world.size
-    return range(world.rank * each, (world.rank + 1) * each)
+    return mesh.size // processes
 
 
 def is_even(mesh: Mesh, processes: int) -> bool:

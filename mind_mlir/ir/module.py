@@ -23,7 +23,7 @@ something: those of its arguments.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, SupportsIndex, overload
 
@@ -43,6 +43,7 @@ from mind_mlir.ir.terminators import (
 from mind_mlir.ir.types import TensorType, TupleType
 from mind_mlir.support import argument_checks
 from mind_mlir.support.argument_checks import counted, sequence_of
+from mind_mlir.support.frozen import FrozenDict
 from mind_mlir.support.lazy_dataclass import dataclass
 from mind_mlir.support.notebooks import shown_by
 
@@ -69,6 +70,8 @@ __all__ = (
     "Yield",
 )
 
+#: What is said of the values of nearly all functions.
+NO_NOTES: Mapping[ValueId, str] = FrozenDict()
 #: What a parameter called ``module`` must be, in the words of an error.
 MODULE = "a Module (parse, load and Builder.build make one)"
 
@@ -85,6 +88,7 @@ class Function:
         location: Where its name stands in the source.
         result_locations: Where the declared types of its results stand, as far as that is known.
         result_names: What the program that it comes from calls its results; empty where it does not say.
+        notes: What a pass says of values, which is printed behind them.
     """
 
     name: str
@@ -94,6 +98,7 @@ class Function:
     location: Location | None = field(default=None, compare=False, repr=False)
     result_locations: Sequence[Location] = field(default=(), compare=False, repr=False)
     result_names: tuple[str, ...] = field(default=(), compare=False, repr=False)
+    notes: Mapping[ValueId, str] = field(default_factory=lambda: NO_NOTES, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "name", argument_checks.text(self.name, "name"))

@@ -14,6 +14,7 @@ from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.axes import NEGATIVE_AXIS, require_axis
 from mind_mlir.ops.best_elements import fits_i32, place_of_best
 from mind_mlir.ops.contract import same_fields
+from mind_mlir.ops.dims_rules import along_axis
 from mind_mlir.ops.opdef import (
     INTEGERS,
     NO_ORDER,
@@ -109,6 +110,7 @@ OPERATIONS = (
         type_rule=_type,
         evaluate=_evaluate,
         derivative=NotDifferentiable("indices are piecewise constant", constant=True),
+        dims=along_axis,
         open_axes=finding,
         lower=_lower,
         stablehlo=hlo.arg_max,

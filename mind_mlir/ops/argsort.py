@@ -13,6 +13,7 @@ from mind_mlir.ops import stablehlo_reductions as hlo
 from mind_mlir.ops.argmax import check_index_dtype
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.axes import NEGATIVE_AXIS, counted_from_front, require_axis
+from mind_mlir.ops.dims_rules import along_axis
 from mind_mlir.ops.opdef import (
     NO_ORDER,
     ORDERED,
@@ -120,6 +121,7 @@ OPERATIONS = (
         type_rule=_type,
         evaluate=_evaluate,
         derivative=NotDifferentiable("indices carry no gradient", constant=True),
+        dims=along_axis,
         open_axes=sorting,
         lower=_lower,
         stablehlo=hlo.arg_sort,

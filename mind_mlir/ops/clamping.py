@@ -11,6 +11,7 @@ from mind_mlir.ir.types import DTypeKind
 from mind_mlir.ops import numbers
 from mind_mlir.ops import stablehlo_elementwise as hlo
 from mind_mlir.ops.contract import Contract, unary
+from mind_mlir.ops.dims import elementwise as elementwise_dims
 from mind_mlir.ops.opdef import (
     ALL_REAL,
     COMPLEX,
@@ -155,6 +156,7 @@ OPERATIONS = (
         spec="ptir-v0.4.md, StopGradient",
         evaluate=lambda context: context.operands[0].copy(),
         derivative=NotDifferentiable("it is there to stop gradients", constant=True),
+        dims=elementwise_dims,
         open_axes=open_elementwise,
         lower=lambda context: context.operands[0],
         stablehlo=lambda context: context.operands[0],

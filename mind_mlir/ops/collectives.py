@@ -313,7 +313,7 @@ def _collective(
     )
 
 
-_NUMBERS = tuple(dtype for dtype in ALL_NUMERIC if dtype.bits != 4)
+NUMBERS = tuple(dtype for dtype in ALL_NUMERIC if dtype.bits != 4)
 
 OPERATIONS = (
     _collective(
@@ -323,7 +323,7 @@ OPERATIONS = (
         type_rule=_same_type,
         derivative=_reduced_vjp,
         attributes=(_KIND,),
-        dtypes=_NUMBERS,
+        dtypes=NUMBERS,
         stablehlo=hlo.all_reduce,
         choices=(_ORDER,),
         examples=(
@@ -342,7 +342,7 @@ OPERATIONS = (
         type_rule=_scattered_type,
         derivative=_scattered_vjp,
         attributes=(AttributeDef("axis", AttrKind.I64, "the axis that is divided"), _KIND),
-        dtypes=_NUMBERS,
+        dtypes=NUMBERS,
         stablehlo=hlo.reduce_scatter,
         choices=(_ORDER, NEGATIVE_AXIS),
         examples=(

@@ -6,10 +6,13 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from mind_mlir.ir.attributes import Array, AttributeValue, TensorLiteral
 from mind_mlir.ir.types import DType, TensorType, dtype_of, format_shape
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contract import Contract, Field, FieldKind
+from mind_mlir.ops.dims import WHOLE, Dims, DimsContext, letters_of
 from mind_mlir.ops.opdef import AttributeDef, Example, NotDifferentiable, OpDef
 from mind_mlir.ops.open_rules import constant
 
@@ -135,6 +138,23 @@ def _tensor_type(context: TypeContext) -> TensorType:
     return declared
 
 
+def _dims(use: DimsContext) -> Dims:
+    """Let any dimension be divided where all elements are one number."""
+    literal: TensorLiteral = use.attributes["value"]
+    array = literal.array
+    bits = array.reshape(-1)[:1]
+    if (
+        not array.size
+        or (array.reshape(-1).view(f"V{array.itemsize}") != bits.view(f"V{array.itemsize}")).any()
+    ):
+        return Dims((), (WHOLE * array.ndim,))
+
+    def local(type_: TensorType) -> Mapping[str, AttributeValue]:
+        return constant_form(TensorLiteral.of(np.full(type_.extents, bits[0], array.dtype), type_.dtype))[1]
+
+    return Dims((), (letters_of(array.ndim),), local=local)
+
+
 def _literal_value(context: EvalContext) -> Array:
     literal: TensorLiteral = context.attributes["value"]
     return literal.array
@@ -209,6 +229,7 @@ OPERATIONS = (
         evaluate=_literal_value,
         derivative=_CONSTANT,
         in_numpy="asarray",
+        dims=_dims,
         open_axes=constant,
         lower=_lower_literal,
         stablehlo=lambda context: context.literal(context.attributes["value"]),

@@ -16,6 +16,7 @@ from mind_mlir.ir.types import TensorType, format_shape
 from mind_mlir.ops import stablehlo_contractions as hlo
 from mind_mlir.ops.accumulation import ACCURACY
 from mind_mlir.ops.contract_forms import dot_form, matmul_form
+from mind_mlir.ops.dims_rules import multiplying
 from mind_mlir.ops.opdef import Alias, Example, OpDef, OperandDef, Rounding
 from mind_mlir.ops.open_sums import product
 from mind_mlir.ops.reassociation import reshape
@@ -291,6 +292,7 @@ OPERATIONS: tuple[OpDef, ...] = (
         evaluate=_matmul,
         derivative=_dot_vjp,
         contracts=True,
+        dims=multiplying,
         open_axes=product,
         lower=_lower_dot,
         stablehlo=hlo.dot,
@@ -324,6 +326,7 @@ OPERATIONS: tuple[OpDef, ...] = (
         evaluate=_matmul,
         derivative=_matmul_vjp,
         contracts=True,
+        dims=multiplying,
         open_axes=product,
         lower=_lower_matmul,
         stablehlo=hlo.matmul,

@@ -16,6 +16,7 @@ from mind_mlir.ops.convolution_form import general_attributes
 from mind_mlir.ops.convolution_lowering import lower_convolution
 from mind_mlir.ops.convolution_value import evaluate_convolution
 from mind_mlir.ops.convolution_vjp import conv2d_vjp
+from mind_mlir.ops.dims_rules import convolving
 from mind_mlir.ops.opdef import AttributeDef, Example, OpDef, OperandDef, Rounding
 from mind_mlir.ops.open_rules import untouched
 from mind_mlir.ops.sliding import Pairs, spatial_padding
@@ -196,6 +197,7 @@ OPERATIONS: tuple[OpDef, ...] = (
         derivative=conv2d_vjp,
         derivative_is_extension=True,
         contracts=True,
+        dims=convolving,
         open_axes=untouched(lambda _: (1, 2, 3)),
         lower=_lower_conv2d,
         in_contract=conv2d_form,

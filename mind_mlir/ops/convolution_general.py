@@ -17,6 +17,7 @@ from mind_mlir.ops.convolution_lowering import lower_convolution
 from mind_mlir.ops.convolution_type import convolution_type
 from mind_mlir.ops.convolution_value import evaluate_convolution
 from mind_mlir.ops.convolution_vjp import convolution_vjp
+from mind_mlir.ops.dims_rules import convolving
 from mind_mlir.ops.opdef import (
     ALL_REAL,
     COMPLEX,
@@ -86,6 +87,7 @@ OPERATIONS = (
         type_rule=convolution_type,
         evaluate=evaluate_convolution,
         derivative=convolution_vjp,
+        dims=convolving,
         open_axes=untouched(lambda context: range(1, len(context.operands[0].axes))),
         normalize=lambda attributes, result: complete_lists(attributes, result.rank - 2),
         contracts=True,

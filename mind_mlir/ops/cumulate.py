@@ -15,6 +15,7 @@ from mind_mlir.ops.accumulators import check_reduction
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.axes import NEGATIVE_AXIS, counted_from_front, require_axis
 from mind_mlir.ops.cumulate_vjp import cumulate_vjp
+from mind_mlir.ops.dims_rules import along_axis
 from mind_mlir.ops.opdef import COMPLEX, ORDERED, AttributeDef, Example, OpDef, OperandDef, Rounding
 from mind_mlir.ops.open_sums import cumulating
 from mind_mlir.ops.scan_lowering import lower, neutral_number
@@ -141,6 +142,7 @@ OPERATIONS = (
         type_rule=_type,
         evaluate=_evaluate,
         derivative=cumulate_vjp,
+        dims=along_axis,
         open_axes=cumulating(lambda attributes, dtype: neutral_number(attributes["kind"], dtype)),
         lower=lower,
         stablehlo=hlo.cumulate,

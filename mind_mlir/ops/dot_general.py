@@ -24,6 +24,7 @@ from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.complex_numbers import product
 from mind_mlir.ops.contract import same_fields
 from mind_mlir.ops.conversion import cast_array
+from mind_mlir.ops.dims_rules import multiplying_in_general
 from mind_mlir.ops.dot_general_lowering import lower, roles_of
 from mind_mlir.ops.opdef import (
     ALL_REAL,
@@ -264,6 +265,7 @@ OPERATIONS = (
         evaluate=_evaluate,
         derivative=_vjp,
         contracts=True,
+        dims=multiplying_in_general,
         open_axes=general_product,
         lower=lower,
         stablehlo=hlo.dot_general,

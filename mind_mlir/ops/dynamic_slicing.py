@@ -11,6 +11,7 @@ from mind_mlir.ir.types import DType, Shape, TensorType, format_shape
 from mind_mlir.ops import stablehlo_indexing as hlo
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contract import Contract, Field, FieldKind, refuse
+from mind_mlir.ops.dims_rules import windowing
 from mind_mlir.ops.opdef import INTEGERS, MOVABLE, Alias, AttributeDef, Example, OpDef, OperandDef
 from mind_mlir.ops.open_indexing import slicing_at, updating_at
 from mind_mlir.ops.pointwise import zeros_like
@@ -241,6 +242,7 @@ OPERATIONS = (
         type_rule=_slice_type,
         evaluate=_evaluate_slice,
         derivative=_slice_vjp,
+        dims=windowing,
         open_axes=slicing_at,
         lower=_lower_slice,
         stablehlo=hlo.dynamic_slice,
@@ -276,6 +278,7 @@ OPERATIONS = (
         type_rule=_update_type,
         evaluate=_evaluate_update,
         derivative=_update_vjp,
+        dims=windowing,
         open_axes=updating_at,
         lower=_lower_update,
         stablehlo=hlo.dynamic_update_slice,

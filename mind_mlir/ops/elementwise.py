@@ -9,6 +9,7 @@ import numpy as np
 
 from mind_mlir.ops import numbers
 from mind_mlir.ops.contract import binary, unary
+from mind_mlir.ops.dims import adding
 from mind_mlir.ops.opdef import ALL_NUMERIC, OperandDef
 from mind_mlir.ops.pointwise import ON_BROADCAST, elementwise, lower_named
 
@@ -59,6 +60,7 @@ OPERATIONS = (
         spec=_SPEC,
         function=np.add,
         derivative=lambda context: (context.cotangent, context.cotangent),
+        dims=adding,
         lower=("add", "add"),
         stablehlo="add",
         on_truths="Or",
@@ -76,6 +78,7 @@ OPERATIONS = (
         spec=_SPEC,
         function=np.subtract,
         derivative=_sub_vjp,
+        dims=adding,
         lower=("sub", "subtract"),
         stablehlo="subtract",
         in_numpy=("sub", "subtract"),
@@ -119,6 +122,7 @@ OPERATIONS = (
         spec="core-ir.md, Activation and elementwise unary operations",
         function=np.negative,
         derivative=lambda context: (context.emit("Neg", context.cotangent),),
+        dims=adding,
         lower=_lower_neg,
         stablehlo="negate",
         in_numpy=("neg", "negative"),

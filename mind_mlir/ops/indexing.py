@@ -15,6 +15,15 @@ from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.axes import NEGATIVE_AXIS, counted_from_front, require_axis
 from mind_mlir.ops.contract import Contract, Field, FieldKind
 from mind_mlir.ops.contract_forms import gather_form, index_form
+from mind_mlir.ops.dims_rules import (
+    picking as picking_dims,
+)
+from mind_mlir.ops.dims_rules import (
+    taking as taking_dims,
+)
+from mind_mlir.ops.dims_rules import (
+    taking_elements as taking_elements_dims,
+)
 from mind_mlir.ops.gather_scatter import lower_gather
 from mind_mlir.ops.opdef import (
     INTEGERS,
@@ -238,6 +247,7 @@ OPERATIONS = (
         type_rule=_index_type,
         evaluate=_evaluate_index,
         derivative=_index_vjp,
+        dims=picking_dims,
         open_axes=picking,
         lower=_lower_index,
         stablehlo=hlo.index,
@@ -270,6 +280,7 @@ OPERATIONS = (
         type_rule=_rows_type,
         evaluate=_evaluate_rows(rows_from_end),
         derivative=_rows_vjp(from_end=True),
+        dims=taking_dims,
         open_axes=taking,
         lower=lower_gather(rows_from_end),
         copies=True,
@@ -301,6 +312,7 @@ OPERATIONS = (
         type_rule=_rows_type,
         evaluate=_evaluate_rows(rows),
         derivative=_rows_vjp(from_end=False),
+        dims=taking_dims,
         open_axes=taking,
         lower=lower_gather(rows),
         copies=True,
@@ -332,6 +344,7 @@ OPERATIONS = (
         type_rule=_gather_elements_type,
         evaluate=_evaluate_gather_elements,
         derivative=_gather_elements_vjp,
+        dims=taking_elements_dims,
         open_axes=taking_elements,
         lower=lower_gather(elements),
         copies=True,

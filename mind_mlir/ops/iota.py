@@ -12,6 +12,7 @@ from mind_mlir.ops import stablehlo_indexing as hlo
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.axes import NEGATIVE_AXIS, counted_from_front, require_axis
 from mind_mlir.ops.contract import Contract, Field, FieldKind
+from mind_mlir.ops.dims_rules import making
 from mind_mlir.ops.opdef import ALL_NUMERIC, NO_NUMBERS, AttributeDef, Example, NotDifferentiable, OpDef
 from mind_mlir.ops.open_rules import made
 
@@ -144,6 +145,7 @@ OPERATIONS = (
         type_rule=_iota_type,
         evaluate=_evaluate_iota,
         derivative=NotDifferentiable("it is a constant", constant=True),
+        dims=making,
         open_axes=made,
         lower=_lower_iota,
         stablehlo=hlo.iota,

@@ -12,6 +12,7 @@ from mind_mlir.ops import stablehlo_indexing as hlo
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.axes import NEGATIVE_AXIS, check_counts, counted_from_front, require_axis
 from mind_mlir.ops.contract import Contract, Field, FieldKind
+from mind_mlir.ops.dims_rules import along_axis
 from mind_mlir.ops.opdef import MOVABLE, AttributeDef, Example, Movement, OpDef, OperandDef
 from mind_mlir.ops.open_rules import joining
 from mind_mlir.ops.reassociation import reshape
@@ -215,6 +216,7 @@ OPERATIONS = (
         type_rule=_concat_type,
         evaluate=lambda context: np.concatenate(context.operands, axis=context.attributes["axis"]),
         derivative=_concat_vjp,
+        dims=along_axis,
         open_axes=joining,
         lower=_lower_concat,
         copies=True,

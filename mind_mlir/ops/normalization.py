@@ -16,6 +16,7 @@ from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.axes import require_axis
 from mind_mlir.ops.complex_numbers import joined
 from mind_mlir.ops.contract import same_fields
+from mind_mlir.ops.dims_rules import along
 from mind_mlir.ops.opdef import (
     ALL_FLOATS,
     COMPLEX,
@@ -268,6 +269,7 @@ OPERATIONS = (
         type_rule=_type,
         evaluate=_evaluate,
         derivative=_vjp,
+        dims=along(lambda use: (use.attributes["feature_axis"],)),
         open_axes=untouched(lambda context: (context.attributes["feature_axis"],)),
         lower=_lower,
         stablehlo=hlo.layer_norm,

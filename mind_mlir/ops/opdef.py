@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from mind_mlir.ops.contract import Contract
     from mind_mlir.ops.rules import (
         DerivativeRule,
+        DimsRule,
         EmitRule,
         EvalRule,
         ExpandRule,
@@ -240,6 +241,8 @@ class OpDef:
             all operands flow into all results.
         open_axes: What it is where extents of its operands are known only when the program is called; without
             one, movements and operations on elements have the rule of their class, and others none.
+        dims: How dimensions of operands and results belong together, so that ranks can each compute a part;
+            without one, movements and operations on elements have the rule of their class, and others none.
         lower: The linalg rule; None for what is no operation of the `mind` dialect.
         stablehlo: What says the same in StableHLO, or why nothing does; None for what never gets there:
             inputs, and what `expand` takes apart.
@@ -304,6 +307,7 @@ class OpDef:
     derivative_is_extension: bool = False
     flow: FlowRule | None = None
     open_axes: OpenRule | None = None
+    dims: DimsRule | None = None
     lower: LinalgRule | None
     stablehlo: StablehloRule | NotInStablehlo | None = None
     stablehlo_name: str | None = None

@@ -13,6 +13,7 @@ from mind_mlir.ops import stablehlo_indexing as hlo
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.axes import check_counts
 from mind_mlir.ops.contract import Contract, Field, FieldKind, scalar_literal, tagged_scalar
+from mind_mlir.ops.dims_rules import padding as padding_dims
 from mind_mlir.ops.opdef import MOVABLE, AttributeDef, Example, OpDef, OperandDef
 from mind_mlir.ops.open_rules import padding
 
@@ -142,6 +143,7 @@ OPERATIONS = (
         type_rule=_pad_type,
         evaluate=_evaluate_pad,
         derivative=_pad_vjp,
+        dims=padding_dims,
         open_axes=padding,
         lower=_lower_pad,
         copies=True,

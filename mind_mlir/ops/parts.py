@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from mind_mlir.ops.contexts import EvalContext, TypeContext
     from mind_mlir.ops.vjp import VjpContext
 
-_ATTRIBUTES = (
+ATTRIBUTES = (
     AttributeDef("mesh", AttrKind.STRING, "the axes of the mesh and their sizes, as in `data=2,model=4`"),
     AttributeDef(
         "sharding", AttrKind.STRING, "the axes that divide each dimension, as in `data,*`", default=""
@@ -62,7 +62,8 @@ def checked_sharding(context: TypeContext) -> tuple[Mesh, tuple[int, ...]]:
     return mesh, counts
 
 
-def _part_type(context: TypeContext) -> TensorType:
+def checked_parts(context: TypeContext) -> TensorType:
+    """Return the type of each part of the operand; E4312 or E3003 and the end where it has none."""
     (operand,) = context.operands
     mesh, _ = checked_sharding(context)
     try:
@@ -144,7 +145,7 @@ OPERATIONS = tuple(
         description=f"{description}; {_FIELDS}.",
         spec=SPEC,
         operands=(OperandDef("input", WHOLE),),
-        attributes=_ATTRIBUTES,
+        attributes=ATTRIBUTES,
         type_rule=type_rule,
         evaluate=evaluate,
         derivative=derivative,
@@ -162,7 +163,7 @@ OPERATIONS = tuple(
             "TakePart",
             "Gives each rank its part of an array that all have.",
             "Each dimension is divided evenly among the ranks along its axes (E3003)",
-            _part_type,
+            checked_parts,
             _part_of,
             _part_vjp,
             hlo.take_part,

@@ -15,6 +15,7 @@ from mind_mlir.ops import numbers
 from mind_mlir.ops import stablehlo_reductions as hlo
 from mind_mlir.ops.accumulators import Accumulation, computed_dtype
 from mind_mlir.ops.attribute_kinds import AttrKind
+from mind_mlir.ops.dims_rules import reducing as reducing_dims
 from mind_mlir.ops.opdef import (
     ALL_FLOATS,
     ALL_INTEGERS,
@@ -181,6 +182,7 @@ _reduction = partial(
     evaluate=_evaluate,
     lower=_lower,
     normalize=normalized_axes,
+    dims=reducing_dims(lambda _: None),
     extension=True,
 )
 

@@ -31,6 +31,7 @@ from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.complex_parts import by_parts
 from mind_mlir.ops.contract import same_fields
 from mind_mlir.ops.conversion import cast_array
+from mind_mlir.ops.dims_rules import reducing as reducing_dims
 from mind_mlir.ops.opdef import (
     COMPLEX,
     ORDERED,
@@ -216,6 +217,7 @@ OPERATIONS = (
         type_rule=_type,
         evaluate=_evaluate,
         derivative=_vjp,
+        dims=reducing_dims(lambda attributes: attributes["kind"].lower()),
         open_axes=reducing(lambda attributes, dtype: identity(attributes["kind"], dtype)),
         lower=_lower,
         stablehlo=hlo.reduce,

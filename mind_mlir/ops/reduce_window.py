@@ -26,6 +26,7 @@ from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.complex_parts import by_parts
 from mind_mlir.ops.contract import Contract, Field, FieldKind
 from mind_mlir.ops.conversion import cast_array
+from mind_mlir.ops.dims_rules import along
 from mind_mlir.ops.opdef import COMPLEX, ORDERED, AttributeDef, Example, OpDef, OperandDef, Rounding
 from mind_mlir.ops.padding import padded
 from mind_mlir.ops.reduce import KINDS, reduce_rows
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from mind_mlir.ir.attributes import Array, AttributeValue
     from mind_mlir.mlir.context import LoweringContext
     from mind_mlir.ops.contexts import EvalContext, TypeContext
+    from mind_mlir.ops.dims import DimsContext
 
 #: Floats of fewer bits take many operations to become others: no window does that with each of its elements.
 _CHEAP_BITS = 16
@@ -146,6 +148,20 @@ def _form(reduce: str, dtype: DType, window: tuple[int, ...], **lists: tuple[int
 _F32, _F64, _SI32 = DType.F32, DType.F64, DType.SI32
 _POOL = {"strides": (1, 2, 2, 1), "padding_low": (0, 1, 0, 0), "padding_high": (0, 0, 1, 0)}
 
+
+def _slid_dims(use: DimsContext) -> Sequence[int]:
+    """Return the dimensions in which windows or their places are more than one element, as it is."""
+    given = use.attributes
+    names = ("window_dims", "strides", "base_dilation")
+    return [
+        at
+        for at in range(use.operands[0].rank)
+        if any(given[name][at] != 1 for name in names)
+        or given["padding_low"][at]
+        or given["padding_high"][at]
+    ]
+
+
 OPERATIONS = (
     OpDef(
         opcode="ReduceWindow",
@@ -172,6 +188,7 @@ OPERATIONS = (
         type_rule=_type,
         evaluate=_evaluate,
         derivative=reduce_window_vjp,
+        dims=along(_slid_dims),
         lower=_lower,
         stablehlo=hlo.reduce_window,
         rounding=Rounding.ACCUMULATING,

@@ -15,6 +15,7 @@ from mind_mlir.ops import stablehlo_reductions as hlo
 from mind_mlir.ops.accumulation import ACCURACY
 from mind_mlir.ops.attribute_kinds import AttrKind
 from mind_mlir.ops.contract_forms import mean_form, sum_form
+from mind_mlir.ops.dims_rules import reducing as reducing_dims
 from mind_mlir.ops.opdef import Alias, AttributeDef, Example, OpDef, OperandDef, Rounding
 from mind_mlir.ops.open_sums import averaging, reducing
 from mind_mlir.ops.reassociation import reshape
@@ -235,6 +236,7 @@ OPERATIONS = (
         description=f"Adds the elements along `axes`. {_SHAPE} The sum of no elements is 0.",
         evaluate=lambda context: _numpy_sum(context, context.operands[0].dtype),
         derivative=lambda context: (_spread(context, context.cotangent),),
+        dims=reducing_dims(lambda _: "sum", all_of_none=True),
         open_axes=reducing(lambda *_: 0, all_of_none=True),
         lower=lambda context: _restore_axes(context, _reduce(context, context.result_type.dtype)),
         stablehlo=hlo.sum_,
@@ -249,6 +251,7 @@ OPERATIONS = (
         f"product of the reduced extents). {_SHAPE} The mean of no elements is NaN for floats.",
         evaluate=_mean,
         derivative=_mean_vjp,
+        dims=reducing_dims(lambda _: "mean", all_of_none=True),
         open_axes=averaging,
         lower=_lower_mean,
         stablehlo=hlo.mean,

@@ -75,6 +75,7 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
         "AxisIndex",
     ),
     "parts": ("TakePart", "JoinParts"),
+    "shard": ("Shard",),
     "control": ("Cond", "While", "Call"),
     "scan": ("Scan",),
 }

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from mind_mlir.mlir.stablehlo_builder import HloValue
     from mind_mlir.mlir.stablehlo_context import StablehloContext
     from mind_mlir.ops.contexts import EvalContext, TypeContext
+    from mind_mlir.ops.dims import Dims, DimsContext
     from mind_mlir.ops.open_axes import OpenContext, OpenValue
     from mind_mlir.ops.region_flow import Forwarded
     from mind_mlir.ops.vjp import ExpandContext, VjpContext
@@ -25,6 +26,7 @@ EvalRule: TypeAlias = "Callable[[EvalContext], Any]"
 DerivativeRule: TypeAlias = "Callable[[VjpContext], Sequence[Any]]"
 #: Appends the operation for open axes, and returns its results.
 OpenRule: TypeAlias = "Callable[[OpenContext], list[OpenValue]]"
+DimsRule: TypeAlias = "Callable[[DimsContext], Dims]"
 FlowRule: TypeAlias = "Callable[[CoreOperation], Sequence[Forwarded]]"
 NormalizeRule: TypeAlias = (
     "Callable[[Mapping[str, AttributeValue], TensorType], Mapping[str, AttributeValue]]"

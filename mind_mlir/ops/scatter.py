@@ -20,6 +20,8 @@ from mind_mlir.ops.dimension_numbers import (
     dimension_numbers,
     too_large,
 )
+from mind_mlir.ops.dims_rules import along_axis as along_axis_dims
+from mind_mlir.ops.dims_rules import scattering
 from mind_mlir.ops.indexing import along_axis, require_along
 from mind_mlir.ops.opdef import (
     ALL_NUMERIC,
@@ -218,6 +220,7 @@ OPERATIONS = (
         type_rule=_scatter_add_type,
         evaluate=general.evaluate_scatter(scatter_add_windows),
         derivative=scatter_vjp("ScatterAdd", _read_windows),
+        dims=scattering,
         open_axes=adding_windows,
         lower=general.lower_scatter(scatter_add_windows),
         in_contract=scatter_form,
@@ -295,6 +298,7 @@ OPERATIONS = (
         type_rule=_scatter_reduce_type,
         evaluate=_evaluate_scatter_reduce,
         derivative=scatter_vjp("ScatterReduce", _read_elements),
+        dims=along_axis_dims,
         lower=general.lower_scatter(elements),
         stablehlo=hlo.scatter_reduce,
         normalize=counted_from_front,

@@ -23,6 +23,7 @@ from mind_mlir.ops.axes import NEGATIVE_AXIS, counted_from_front, require_axis
 from mind_mlir.ops.best_elements import best_element
 from mind_mlir.ops.best_lists import Lists, compared
 from mind_mlir.ops.contract import same_fields
+from mind_mlir.ops.dims_rules import along_axis
 from mind_mlir.ops.opdef import NO_ORDER, ORDERED, AttributeDef, Example, OpDef, OperandDef
 from mind_mlir.ops.open_rules import untouched
 from mind_mlir.ops.reassociation import reshape, transposed
@@ -195,6 +196,7 @@ OPERATIONS = (
         type_rule=_type,
         evaluate=_evaluate,
         derivative=_vjp,
+        dims=along_axis,
         open_axes=untouched(lambda context: (context.attributes["axis"],)),
         lower=_lower,
         stablehlo=hlo.top_k,

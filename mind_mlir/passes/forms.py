@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from contextlib import contextmanager, nullcontext
-from dataclasses import field
+from dataclasses import field, replace
 from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, TypeAlias
 from mind_mlir.diagnostics import InternalError, MindError
 from mind_mlir.diagnostics.display import brief
 from mind_mlir.ir.analysis.call_graph import CUSTOM_CALL, operations_of
+from mind_mlir.ir.analysis.meshes import mesh_text
+from mind_mlir.ir.module import NO_NOTES, Functions
 from mind_mlir.passes.canonicalize import canonical
 from mind_mlir.passes.record import Printed
 from mind_mlir.passes.verify import verify
@@ -176,6 +178,8 @@ class FrontHalf:
     def from_verified(self, module: Module, until: str) -> Module:
         """Return a module that `verified` has returned in a form after ``core``."""
         for stage in stages_after("core", until):
+            if stage.of_ranks and not mesh_text(module):
+                continue
             with self.timer(stage.step, partial(text_of, module)):
                 module = STEPS[stage.step](self, module)
             see(self.observer, stage.name, Printed(module))
@@ -194,6 +198,12 @@ def _structured(_: FrontHalf, module: Module) -> Module:
     return structure(module)
 
 
+def _partitioned(_: FrontHalf, module: Module) -> Module:
+    from mind_mlir.passes.partition import partitioned  # noqa: PLC0415 -- few programs are for several ranks
+
+    return partitioned(module)
+
+
 def _optimized(front: FrontHalf, module: Module) -> Module:
     from mind_mlir.passes.optimize import optimize  # noqa: PLC0415 -- as above
     from mind_mlir.passes.structure.shadows import with_shadows  # noqa: PLC0415 -- as above
@@ -202,7 +212,7 @@ def _optimized(front: FrontHalf, module: Module) -> Module:
     if front.options.debug:  # a function for what is repeated would have the lines of the first of them
         disabled |= {"layers"}
     return optimize(
-        with_shadows(module),
+        with_shadows(_without_notes(module)),
         disabled,
         observer=front.pass_observer,
         target=front.target,
@@ -210,7 +220,13 @@ def _optimized(front: FrontHalf, module: Module) -> Module:
     )
 
 
+def _without_notes(module: Module) -> Module:
+    if not any(function.notes for function in module.functions):
+        return module
+    return replace(module, functions=Functions(replace(each, notes=NO_NOTES) for each in module.functions))
+
+
 #: What makes each form of the form before it.
 STEPS: Mapping[str, Callable[[FrontHalf, Module], Module]] = MappingProxyType(
-    {"canonical": _canonical, "structured": _structured, "optimized": _optimized}
+    {"canonical": _canonical, "structured": _structured, "partitioned": _partitioned, "optimized": _optimized}
 )

@@ -99,7 +99,7 @@ class OperationCheck:
             self._wrong_type(operation, inferred)
             return None
         self._check_limits(operation, record, inferred)
-        if record.collective:
+        if MESH in operation.attributes:
             self._check_mesh(operation)
         return record
 

@@ -39,7 +39,8 @@ if TYPE_CHECKING:
 _SPLIT = frozenset(("AllReduce", "ReduceScatter"))
 #: So many operations on elements are worth it: to hand over to a thread and back takes some 50 us.
 WORTH = 1 << 20
-#: A bucket is complete when its operands have so many bytes; what a message costs by itself is little then.
+#: A bucket is complete when its operands have so many bytes: that takes 0.8 ms at 10 Gbit/s, beside which the
+#: 0.1 ms are little that an exchange takes by itself; and what comes later need not wait for it.
 BUCKET = 1 << 20
 
 

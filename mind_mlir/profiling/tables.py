@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from mind_mlir.profiling.limits import Limits
     from mind_mlir.profiling.profile import ProfileRow, TimeProfile
 
 #: The columns, and whether they are aligned to the right.
@@ -47,16 +48,16 @@ def table(profile: TimeProfile) -> str:
     """Return the rows of a profile in columns, and below them what is in none."""
     found = profile_table(profile)
     notes = ("", *found.notes) if found.notes else ()
-    lines = [*found.head, "", *_aligned([list(found.columns), *found.rows], found.columns), *notes]
+    lines = [*found.head, "", *aligned([list(found.columns), *found.rows], found.columns), *notes]
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
 def profile_table(profile: TimeProfile) -> Table:
     """Return the rows of a profile as a table, without the columns that nothing stands in."""
     head = (
-        f"{profile.calls} calls of {_time(profile.seconds)} (without stamps {_time(profile.unstamped)}), "
-        f"{profile.threads} thread{'s' * (profile.threads > 1)}",
-        _limits(profile),
+        f"{profile.calls} calls of {time_text(profile.seconds)} (without stamps "
+        f"{time_text(profile.unstamped)}), {profile.threads} thread{'s' * (profile.threads > 1)}",
+        limits_text(profile.limits),
     )
     cells = [_cells(row, profile) for row in profile.rows]
     used = [place for place in range(len(_COLUMNS)) if any(row[place] for row in cells)]
@@ -67,14 +68,14 @@ def profile_table(profile: TimeProfile) -> Table:
         (between, "between nests: numbers, branches, entering loops"),
     ):
         rest = max(seconds, 0.0)
-        rows.append([_time(rest), _share(rest, profile), "", what])
+        rows.append([time_text(rest), _share(rest, profile), "", what])
     columns = {name: at_right for place, (name, at_right) in enumerate(_COLUMNS.items()) if place in used}
     notes = () if profile.is_whole else ("there was no room to record all runs: rows are of the first ones",)
     return Table(head, columns, tuple(rows), notes)
 
 
-def _limits(profile: TimeProfile) -> str:
-    limits = profile.limits
+def limits_text(limits: Limits) -> str:
+    """Return what a machine does at most for people."""
     sizes = [f"{rate / 1e9:.0f} GB/s {_within(size)}" for size, rate in limits.levels]
     return (
         f"this machine with {limits.threads} thread{'s' * (limits.threads > 1)}: "
@@ -93,7 +94,7 @@ def _cells(row: ProfileRow, profile: TimeProfile) -> list[str]:
     more = len(row.operations) - _SHOWN_OPERATIONS
     operations = ", ".join(row.operations[:_SHOWN_OPERATIONS]) + (f", {more} more" if more > 0 else "")
     return [
-        _time(row.seconds),
+        time_text(row.seconds),
         _share(row.seconds, profile),
         f"{row.runs:.0f}",
         row.name,
@@ -111,14 +112,15 @@ def _share(seconds: float, profile: TimeProfile) -> str:
     return f"{seconds / profile.seconds:.1%}" if profile.seconds else ""
 
 
-def _time(seconds: float) -> str:
+def time_text(seconds: float) -> str:
+    """Return a time as people read it."""
     for unit, factor in (("s", 1.0), ("ms", 1e3), ("us", 1e6)):
         if seconds * factor >= 1:
             return f"{seconds * factor:.3g} {unit}"
     return f"{seconds * 1e9:.0f} ns"
 
 
-def _aligned(rows: Sequence[Sequence[str]], columns: Mapping[str, bool]) -> list[str]:
+def aligned(rows: Sequence[Sequence[str]], columns: Mapping[str, bool]) -> list[str]:
     """Return rows with their columns aligned.
 
     The last cell of a row that has fewer goes on in the room of the others.

@@ -66,6 +66,13 @@ class BindingCache(Generic[K, V]):
                     raise
             return entry.value
 
+    def put(self, key: K, value: V) -> None:
+        """Have ``value`` be that of ``key``, whatever there was."""
+        made = _Entry(value=value)
+        self.get(key, lambda: value)
+        with self._lock:
+            self._entries[key] = made
+
     def items(self) -> list[tuple[K, V]]:
         """Return what is there, the one asked for last at the end."""
         with self._lock:

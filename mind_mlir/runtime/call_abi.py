@@ -31,7 +31,8 @@ RECORD_SLOT = 16
 _DATA, _RANK, _SHAPE, _DTYPE, _FLAGS = 16, 24, 32, 56, 64
 _C_CONTIGUOUS, _ALIGNED, _WRITEABLE = 0x1, 0x100, 0x400
 
-#: Entries of numpy's table: the version of the table itself, the class of arrays, what makes an array.
+#: Entries of numpy's table: the version of the table itself, the class of arrays, what makes an array,
+#: and what compares two dtypes.
 _API_VERSION, _API_NDARRAY, _API_NEW_FROM_DESCR, _API_EQUIVALENT_TYPES = 0, 2, 94, 182
 _NUMPY_2 = 0x02000000
 

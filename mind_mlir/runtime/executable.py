@@ -241,6 +241,10 @@ class Executable(FunctionSet):
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         return self._parcel.__reduce_ex__(protocol)
 
+    def is_same(self, other: Executable) -> bool:
+        """Return whether pickles of another one, which came with a pickle itself, are the same."""
+        return self is other or self._parcel.parts()[0] == other._parcel.parts()[0]
+
     def staged_words(self, *, single: bool) -> Array:
         """Return a native record of the function that a call runs, for a `StagedFunction` that calls it."""
         return self._called().staged_record(single=single).words

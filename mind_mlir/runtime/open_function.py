@@ -99,7 +99,10 @@ class OpenFunction(Generic[P, R]):
     def __setstate__(self, programs: Any) -> None:
         """Take the programs that came with a pickle."""
         for *key, program, returned in programs:
-            self._programs.get(tuple(key), functools.partial(_pair, program, returned))
+            known, _ = self._programs.get(tuple(key), functools.partial(_pair, program, returned))
+            if not known.executable.is_same(program.executable):  # what was sent is what runs
+                self._programs.put(tuple(key), (program, returned))
+                self._calls.clear()
 
     @property
     def plain_function(self) -> Any:

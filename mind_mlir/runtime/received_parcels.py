@@ -8,6 +8,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Generic, TypeVar
 from weakref import WeakValueDictionary
 
+from mind_mlir.support.releasing import at_release
+
 if TYPE_CHECKING:
     from mind_mlir.runtime.parcel import ReceivedParcel
 
@@ -25,6 +27,7 @@ class ReceivedParcels(Generic[T]):
         self._last: OrderedDict[bytes, tuple[T, int]] = OrderedDict()
         self._bytes = 0
         self._lock = threading.Lock()
+        at_release.append(self.release)
 
     def __len__(self) -> int:
         """Return of how many parcels there is something."""
@@ -46,6 +49,12 @@ class ReceivedParcels(Generic[T]):
             while len(self._last) > 1 and (len(self._last) > _KEPT or self._bytes > _KEPT_BYTES):
                 self._bytes -= self._last.popitem(last=False)[1][1]
             return found
+
+    def release(self) -> None:
+        """Keep only what is in use."""
+        with self._lock:
+            self._last.clear()
+            self._bytes = 0
 
     def forget(self, digest: bytes) -> None:
         """Drop what there is of a parcel: a damaged one is not to stand for another of its digest."""

@@ -272,6 +272,19 @@ class StagedFunction(Called):
             raise leaked() from None
         return Lowered(module, self.options)
 
+    def module_for(self, form: Form, types: tuple[TensorType, ...]) -> tuple[Module, Form]:
+        """Return the program for arguments of a form and of types, and the form of its result.
+
+        Raises:
+            TracingError: As a call.
+            VerificationError: As a call.
+        """
+        try:
+            module, returned, _ = self._module(form, types)
+        except Captured:
+            raise leaked() from None
+        return module, returned
+
     def lowered_call(
         self, args: Sequence[Any], kwargs: dict[str, Any]
     ) -> tuple[Module, dict[str, Array], CompileOptions]:
@@ -374,7 +387,8 @@ class StagedFunction(Called):
 
     def __setstate__(self, programs: Any) -> None:
         """Take the code of signatures that came with a pickle."""
-        take_signatures(self._programs, programs)
+        if take_signatures(self._programs, programs):
+            self._recent, self._calls, self._words = (), (), None
 
     def types_of(self, form: Form, leaves: Sequence[Any]) -> tuple[TensorType, ...]:
         """Return the types of the leaves of arguments (E2305: one is no array)."""

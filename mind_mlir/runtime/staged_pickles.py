@@ -106,9 +106,16 @@ def kinds_of(types: Sequence[TensorType]) -> tuple[Hashable, ...]:
 
 def take_signatures(
     programs: BindingCache[Hashable, list[StagedProgram]], given: Iterable[tuple[Any, ...]]
-) -> None:
-    """Add programs that came with a pickle, for signatures that have none yet."""
+) -> bool:
+    """Take programs that came with a pickle; return whether others were there, which no call runs any more.
+
+    A worker may have the function of another run, or of another sender: what was sent is what runs.
+    """
+    replaced = False
     for signature, executable in given:
         arguments, types, returned = _read(signature) if isinstance(signature, bytes) else signature
         made = [StagedProgram(executable, arguments, types, returned, None, signature)]
-        programs.get((arguments, kinds_of(types)), partial(list, made))
+        known = programs.get((arguments, kinds_of(types)), partial(list, made))
+        if not any(each.executable.is_same(executable) for each in known):
+            known[:], replaced = made, True
+    return replaced

@@ -33,14 +33,14 @@ class _Call:
         self.is_interrupted = False
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
-        if self.error is not None:  # what the code computes from now on means nothing: its loops end
-            raise KeyboardInterrupt
         each = frame
         while each is not None:
-            if each.f_code is _GUARD:
-                self.is_interrupted = True
+            if each.f_code is _GUARD:  # which asks for an interrupt again
+                self.is_interrupted |= self.error is None
                 return
             each = each.f_back
+        if self.error is not None:  # what the code computes from now on means nothing: its loops end
+            raise KeyboardInterrupt
         self.is_interrupted = False
         self.handler(number, frame)
 

@@ -29,6 +29,7 @@ _SHARES: Mapping[str, float] = {
     "verify": 0.01,
     "canonical": 0.01,
     "structured": 0.01,
+    "partitioned": 0.0,
     "optimized": 0.04,
     "mind": 0.01,
     "linalg": 0.07,

@@ -34,12 +34,14 @@ class Stage:
         summary: What the form is, for people.
         kind: What is printed; only forms of Core IR are made without MLIR.
         made_with: The stage whose step makes the form, where it has no step of its own.
+        of_ranks: Whether it is passed over but for programs of several ranks: others are in the form before.
     """
 
     name: str
     summary: str
     kind: Kind
     made_with: str = ""
+    of_ranks: bool = False
 
     @property
     def step(self) -> str:
@@ -51,6 +53,7 @@ STAGES = (
     Stage("core", "Core IR, as read", Kind.CORE),
     Stage("canonical", "Core IR, canonicalised", Kind.CORE),
     Stage("structured", "control flow as operations", Kind.CORE),
+    Stage("partitioned", "what each rank of a mesh runs", Kind.CORE, of_ranks=True),
     Stage("optimized", "the same after the optimiser", Kind.CORE),
     Stage("mind", "the mind dialect", Kind.MLIR),
     Stage("linalg", "linalg on tensors", Kind.MLIR),

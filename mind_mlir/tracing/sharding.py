@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 R = TypeVar("R")
+T = TypeVar("T")
 
 _MESH: ContextVar[Mesh | None] = ContextVar("mind_mlir_mesh", default=None)
 
@@ -137,6 +138,40 @@ def axis_index(axes: str | Sequence[str]) -> TracedArray:
     return current_trace().emit("AxisIndex", mesh=str(current_mesh("axis_index")), axes=names)
 
 
+def spread_specs(mesh: Mesh, given: Any, form: Form, what: str, of_none: T) -> list[Sharding | T]:
+    """Return the sharding of each leaf: a spec is for all leaves of the part that it stands for.
+
+    Args:
+        mesh: The ranks.
+        given: A sharding, or a container of them.
+        form: That of the arrays.
+        what: What messages call the specs.
+        of_none: What stands for None.
+    """
+    specs, spec_form = pytrees.flatten(given, what)
+    waiting, found = iter(specs), list[Sharding | T]()
+
+    def fill(spec: Form, part: Form) -> None:
+        if spec.container is None:
+            found.extend([Sharding(next(waiting))] * part.count)
+        elif not spec.parts:  # None
+            found.extend([of_none] * part.count)
+        elif len(spec.parts) != len(part.parts) or spec.keys != part.keys:
+            raise ValueError(
+                f"{what} must be shardings such as 'data,*', in containers like those of the arrays, of "
+                f"which each is a * here: {spec} cannot stand for {part} in {what}={given!r}"
+            )
+        else:
+            for each, inner in zip(spec.parts, part.parts, strict=True):
+                fill(each, inner)
+
+    fill(spec_form, form)
+    for spec in found:
+        for name in spec.names if isinstance(spec, Sharding) else ():
+            mesh.names(name)
+    return found
+
+
 class _ShardMap:
     """What `shard_map` returns, as an object."""
 
@@ -177,29 +212,7 @@ class _ShardMap:
         return self._together(results)
 
     def _specs(self, given: Any, form: Form, what: str) -> list[Sharding]:
-        """Return the sharding of each leaf: a spec is for all leaves of the part that it stands for."""
-        specs, spec_form = pytrees.flatten(given, what)
-        waiting, found = iter(specs), list[Sharding]()
-
-        def fill(spec: Form, part: Form) -> None:
-            if spec.container is None:
-                found.extend([Sharding(next(waiting))] * part.count)
-            elif not spec.parts:  # None
-                found.extend([Sharding()] * part.count)
-            elif len(spec.parts) != len(part.parts) or spec.keys != part.keys:
-                raise ValueError(
-                    f"{what} must be shardings such as 'data,*', in containers like those of the arrays, of "
-                    f"which each is a * here: {spec} cannot stand for {part} in {what}={given!r}"
-                )
-            else:
-                for each, inner in zip(spec.parts, part.parts, strict=True):
-                    fill(each, inner)
-
-        fill(spec_form, form)
-        for spec in found:
-            for name in spec.names:
-                self.mesh.names(name)
-        return found
+        return spread_specs(self.mesh, given, form, what, Sharding())
 
     def _part(self, leaf: Any, spec: Sharding, rank: int) -> Any:
         """Return what a rank is given of an argument."""

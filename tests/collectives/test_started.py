@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+import mind_mlir
 from mind_mlir import ExecutionError, Mesh
 from mind_mlir.collectives.call import CollectiveCall, written
 from mind_mlir.collectives.lanes import Lane
 from mind_mlir.collectives.team import finish, meet, run_ranks, start
 from mind_mlir.ir.types import DType
+from mind_mlir.runtime import collective_calls
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -131,3 +133,18 @@ def test_a_lane_keeps_order_and_is_drained() -> None:
     gate.set()
     lane.drain()
     assert done == list(range(20))
+
+
+def test_what_one_raises_is_all_that_is_said(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*_: object) -> None:
+        raise ValueError("mine")
+
+    lines = [f'%{n + 1} = AllReduce (%{n}) {{mesh="data=1", axes="data"}} : tensor<f32[3]>' for n in range(5)]
+    head = '%0 = Input {name="x"} : tensor<f32[3]>'
+    compiled = mind_mlir.compile(mind_mlir.parse("\n".join([head, *lines, "outputs: %5"])))
+    monkeypatch.setattr(collective_calls, "meet", fail)
+    with pytest.raises(ValueError, match="mine"):
+        compiled(full(1))
+    assert capfd.readouterr().err == ""

@@ -206,6 +206,28 @@ def sent_whole(executable: Any) -> Any:
     return pickle.loads(pickle.dumps(executable))  # noqa: S301 -- our own
 
 
+def test_what_was_sent_runs_in_the_place_of_what_there_was() -> None:
+    def of(value: Any) -> list[Any]:
+        """Return the state of a pickle of a function of the same signature, which multiplies by a value."""
+        function = jit(lambda x, times: x * value, static_argnames="times")
+        function(X, 6)
+        return sent_whole(function.__reduce__()[2])  # type: ignore[no-any-return]
+
+    assert functions.scaled(X, 6).tolist() == (X * np.float32(6)).tolist()
+    for value in (2, 2, 3, 6):
+        functions.scaled.__setstate__(of(value))
+        for _ in range(2):
+            assert functions.scaled(X, 6).tolist() == (X * np.float32(value)).tolist()
+    before = functions.normed(X)
+    *others, program, returned = functions.normed.__reduce__()[2][0]
+    other = jit(lambda x: x * 0 + 1, dynamic={"x": {0: "batch"}}, buckets={"batch": [16]})
+    other(X)
+    functions.normed.__setstate__([(*others, *other.__reduce__()[2][0][-2:])])
+    assert functions.normed(X).tolist() == np.ones_like(X).tolist()
+    functions.normed.__setstate__([(*others, program, returned)])
+    assert functions.normed(X).tobytes() == before.tobytes()
+
+
 def test_what_prints_is_compiled_where_it_runs(capfd: pytest.CaptureFixture[str]) -> None:
     def shown(x: Any) -> Any:
         mind_mlir.debug_print("{}", x)

@@ -66,4 +66,11 @@ ENTRIES = (
         "A launcher of MPI has started this process, and mpi4py is missing, or finds no MPI, or one without "
         "threads.",
     ),
+    CatalogueEntry(
+        "E6206: mesh that a program cannot be planned for",
+        "A plan may be asked for with other sizes of the axes than the program says, where its shapes allow "
+        "it: what collectives gather, scatter or exchange has shapes of its own mesh, and annotations divide "
+        "dimensions evenly. A program without collectives has no mesh, and one process runs it. Layouts, and "
+        "arguments in parts, are those of programs with annotations.",
+    ),
 )

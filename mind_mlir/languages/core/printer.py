@@ -23,14 +23,14 @@ from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.ir.analysis.call_graph import CALL
 from mind_mlir.ir.attributes import AttributeValue, Padding, TensorLiteral
 from mind_mlir.ir.elements import format_elements, format_float
-from mind_mlir.ir.module import MODULE, Block, Branch, CoreOperation, Module, Return, Yield
+from mind_mlir.ir.module import MODULE, Block, Branch, CoreOperation, Module, Parameter, Return, Yield
 from mind_mlir.ir.types import DType, DTypeKind, ValueType
 from mind_mlir.languages.core.readable_names import flat_names, function_names
 from mind_mlir.ops import registry
 from mind_mlir.support import argument_checks
 
 if TYPE_CHECKING:
-    from mind_mlir.ir.module import Function, Parameter, Target, Terminator, ValueId
+    from mind_mlir.ir.module import Function, Target, Terminator, ValueId
     from mind_mlir.ops.opdef import OpDef
 
 _ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\\": "\\\\", '"': '\\"'}
@@ -104,8 +104,22 @@ def _function_lines(function: Function) -> Iterator[tuple[str, tuple[Part, ...]]
         types = ", ".join(map(str, _result_types(function)))
     given = function.parameters if blocks else ()
     yield f"{head} @{_symbol(function.name)}({parameters}) -> ({types}) {{", given
-    yield from _lines(items, names)
+    for parameter in given:
+        if parameter.value_id in function.notes:
+            yield f"// {_value(parameter.value_id, names)}: {function.notes[parameter.value_id]}", ()
+    for line, parts in _lines(items, names):
+        notes = [function.notes[each] for each in _defined(parts) if each in function.notes]
+        yield (f"{line}  // {'; '.join(notes)}" if notes else line), parts
     yield "}", ()
+
+
+def _defined(parts: Iterable[Part]) -> Iterator[ValueId]:
+    """Yield the values that what stands in a line defines."""
+    for part in parts:
+        if isinstance(part, CoreOperation):
+            yield from part.result_ids
+        elif isinstance(part, Parameter):
+            yield part.value_id
 
 
 def _result_types(function: Function) -> Iterable[object]:

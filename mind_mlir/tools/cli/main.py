@@ -24,6 +24,7 @@ COMMANDS = {
     "targets": "Show the conversion targets, and what they take.",
     "legality": "Report what a conversion target does not take of a program.",
     "profile": "Show where the time of a program goes.",
+    "plan": "Say what a program sends, holds and takes on many processes.",
     "explore": "Write a page of what becomes of a program, stage by stage.",
     "reduce": "Make a program smaller that still fails.",
     "buffers": "Show the memory that a program works in.",

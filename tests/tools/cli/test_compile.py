@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 
 def test_the_help_tells_every_form_and_what_it_is() -> None:
     text = succeed("compile", "--help")
-    assert [stage.name for stage in STAGES if f"{stage.name:<12}{stage.summary}" not in text] == []
+    rows = " ".join(text.split())
+    assert [stage.name for stage in STAGES if f" {stage.name} {stage.summary}" not in rows] == []
     lines = text.splitlines()
-    assert "  optimized   the same after the optimiser  bufferized  the same in one arena" in lines
+    assert "  partitioned  what each rank of a mesh runs  bufferized  the same in one arena" in lines
 
 
 @pytest.mark.parametrize("form", [form for form in FORMS if form != "asm"])

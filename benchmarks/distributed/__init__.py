@@ -1,0 +1,1 @@
+"""Training and products on two processes, beside torch's and jax's."""
