@@ -73,6 +73,7 @@ class ShardedArray:
         """Return the size in bytes of the parts that this process has."""
         return sum(part.nbytes for part in self.parts.values())
 
+    @public
     def gather(self) -> Array:
         """Return the whole array. All processes have to do so: it is a collective."""
         text = written(

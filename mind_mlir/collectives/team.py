@@ -14,7 +14,7 @@ from __future__ import annotations
 import contextvars
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, TypeVar
@@ -45,6 +45,8 @@ class _Local(threading.local):
 
 
 _local = _Local()
+#: Held while ranks run, where there are several processes.
+_calls = threading.Lock()
 
 
 class Team:
@@ -293,13 +295,35 @@ def run_ranks(mesh: Mesh, body: Callable[[int], T]) -> list[T]:
     A rank that calls this again, for the same mesh, runs ``body`` for itself alone.
 
     Raises:
-        ExecutionError: E6201, the ranks cannot be spread over the processes; as `meet`.
+        ExecutionError: E6201, the ranks cannot be spread over the processes; E6202, another thread calls this
+            meanwhile, and there are several processes; as `meet`.
         BaseException: What ``body`` raises first.
     """
     around = _local.member
     if around is not None and around[0].mesh == mesh:
         return [body(around[1])]
-    ranks = ranks_here(mesh, current_world())
+    world = current_world()
+    ranks = ranks_here(mesh, world)
+    with _one_thread() if world.size > 1 and around is None else nullcontext():
+        return _run_team(mesh, ranks, body)
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Refuse a second thread: its collectives would come in another order in each process."""
+    if not _calls.acquire(blocking=False):
+        raise failed(
+            "E6202",
+            "two threads of this process call functions of a mesh at the same time",
+            "call them from one thread: all processes must come to the same collectives in the same order",
+        )
+    try:
+        yield
+    finally:
+        _calls.release()
+
+
+def _run_team(mesh: Mesh, ranks: range, body: Callable[[int], T]) -> list[T]:
     team = Team(mesh, ranks)
     if len(ranks) == 1:
         team.begin(ranks[0])

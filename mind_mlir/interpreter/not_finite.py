@@ -33,10 +33,12 @@ from mind_mlir.interpreter.sightings import (
     not_finite,
     place_of,
 )
+from mind_mlir.ir.analysis.meshes import mesh_text
 from mind_mlir.ir.entry import entry_function
 from mind_mlir.ir.interface import interface_of
 from mind_mlir.languages.mind.elaboration.wording import as_written
 from mind_mlir.ops.printing import silently
+from mind_mlir.ops.registry import by_opcode
 
 if TYPE_CHECKING:
     from mind_mlir.interpreter.machine import Observer, WaitingBlock
@@ -89,7 +91,7 @@ class NotFiniteWatch:
         bad = [result for result in results if not_finite(result) is not None]
         if not bad or not operands:  # a constant is meant to be what it is
             return
-        made = self._made(operation, operands, results, frames)
+        made = None if _meets(operation) else self._made(operation, operands, results, frames)
         if made is None:
             made = next(filter(None, map(self.origin, operands)), None)
         if made is not None:
@@ -161,7 +163,7 @@ def run_watched(
     """
     watch = NotFiniteWatch()
     results = run(module, arguments, function, watch)
-    finding = watch.finding() or _given(arguments, results)
+    finding = watch.finding() or _given(module, arguments, results)
     if finding is not None:
         raise NotFiniteError(as_written([finding]))
     return results
@@ -189,7 +191,7 @@ def check_results(
         raise NotFiniteError(_only_compiled(interface_of(entry_function(module, function)).outputs, results))
 
 
-def _given(arguments: Mapping[str, Array], results: Sequence[Array]) -> Diagnostic | None:
+def _given(module: Module, arguments: Mapping[str, Array], results: Sequence[Array]) -> Diagnostic | None:
     """Return what there is to say of a NaN in the results that no operation has made."""
     if not any(np.isnan(floats_of(each)).any() for each in results):
         return None
@@ -201,6 +203,8 @@ def _given(arguments: Mapping[str, Array], results: Sequence[Array]) -> Diagnost
                 f"the argument '{name}' holds a NaN{place_of(index)}, which comes through to the results"
             )
             return Diagnostic("E6006", message, help=_NO_MAKER, context=facts_of("Input", name, index, NAN))
+    if mesh_text(module):  # another rank may hold it, which tells
+        return None
     message = "a constant holds a NaN, which comes through to the results"
     return Diagnostic("E6006", message, help=_NO_MAKER, context=facts_of("ConstTensor", "", (), NAN))
 
@@ -221,6 +225,11 @@ def _only_compiled(outputs: Sequence[Output], results: Sequence[Array]) -> Diagn
         help="scale what is added up, or compute it in f64",
         context=facts_of("Return", output.label, index, what),
     )
+
+
+def _meets(operation: CoreOperation) -> bool:
+    """Return whether other ranks do an operation, too: what it makes is not of its own operands alone."""
+    return by_opcode()[operation.opcode].collective
 
 
 def _new(

@@ -96,7 +96,9 @@ def _same_type(context: TypeContext) -> TensorType:
             "E2005",
             f"{context.opcode} gives no mean of {operand.dtype.core_name}",
             attribute="kind",
-            help="cast to a float first",
+            help="divide the sum by the number of ranks"
+            if operand.dtype not in ALL_REAL
+            else "cast to a float first",
         )
     if context.attributes.get("kind") in ("max", "min") and operand.dtype not in ALL_REAL:
         context.fail("E2005", "complex numbers have no order", attribute="kind", help="reduce their parts")

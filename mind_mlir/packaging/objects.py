@@ -23,6 +23,7 @@ from mind_mlir.image.errors import CodeError
 from mind_mlir.image.image import MOST_BYTES
 from mind_mlir.image.linking import check_limits
 from mind_mlir.ir.analysis.call_graph import CUSTOM_CALL, operations_of
+from mind_mlir.ir.analysis.meshes import mesh_text
 from mind_mlir.ir.entry import entry_function, exported
 from mind_mlir.lowering.pipeline import Lowering
 from mind_mlir.mlir.bindings import Operation, ir
@@ -117,7 +118,7 @@ def _object_of(module: Module, options: CompileOptions, library: str, target: Ta
     canonical, code = lowering.canonical, lowering.mlir
     assert canonical is not None, "a lowering that went through has a canonical module"
     assert code is not None, "and one of MLIR"
-    _refuse_functions_of_this_process(canonical)
+    _refuse_what_needs_this_process(canonical)
     machine, features = target.machine, required_features(target)
     with code.context, ir.Location.unknown():
         constants = empty_constants(code, references)
@@ -148,8 +149,14 @@ def _object_of(module: Module, options: CompileOptions, library: str, target: Ta
     return ObjectFile(data, entries, shown, machine, features)
 
 
-def _refuse_functions_of_this_process(module: Module) -> None:
-    """Refuse calls of C functions that somebody has registered with their addresses."""
+def _refuse_what_needs_this_process(module: Module) -> None:
+    """Refuse collectives, and calls of C functions that somebody has registered with their addresses."""
+    if mesh := mesh_text(module):
+        raise unsupported(
+            mesh,
+            f"the program runs on the ranks of the mesh {mesh}, and no artefact has collectives",
+            "run it from Python, with any number of processes",
+        )
     for function in module.functions:
         for operation in operations_of(function.blocks):
             if operation.opcode != CUSTOM_CALL:

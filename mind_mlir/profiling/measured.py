@@ -5,6 +5,10 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+from mind_mlir.collectives.world import current_world, ranks_here
+from mind_mlir.diagnostics import Diagnostic, UnsupportedError
+from mind_mlir.ir.analysis.meshes import mesh_text
+from mind_mlir.ir.mesh import mesh_of
 from mind_mlir.lowering.profiling.stamps import Stamps
 from mind_mlir.ops.printing import silently
 from mind_mlir.profiling.limits import machine_limits
@@ -34,12 +38,22 @@ def measured(executable: Executable, call: Callable[[Executable], object]) -> Ti
         executable: The function, compiled as it is without stamps.
         call: Calls what it is given, such an executable.
     """
+    _refuse_several_ranks(executable)
     recording = Recording.of(_RECORDS)
     stamps = Stamps(recording.address)
     stamped = executable._stamped(stamps)
     call(executable)  # what it prints, it prints once
     with silently():
         return _of_calls(executable, stamped, recording, stamps, call)
+
+
+def _refuse_several_ranks(executable: Executable) -> None:
+    """Refuse what several ranks of this process run by turns: each time would be of them all."""
+    text = mesh_text(executable.module)
+    if text and len(ranks := ranks_here(mesh_of(text), current_world())) > 1:
+        message = f"a profile is of one rank, and this process runs {len(ranks)} ranks of the mesh {text}"
+        help_ = "start as many processes as the mesh has ranks, or profile the program without collectives"
+        raise UnsupportedError(Diagnostic("E7001", message, help=help_))
 
 
 def _of_calls(

@@ -201,7 +201,9 @@ class Executable(FunctionSet):
         if not (prints or options.check_nan or interprets(options)):
             return None
         names = tuple(parameter.name for parameter in parameters)
-        return WatchedCalls(self.module, name, names, interprets(options), options.check_nan, prints)
+        # To run it again where results are not finite, all ranks would have to.
+        one_by_one = interprets(options) or (options.check_nan and bool(mesh_text(self.module)))
+        return WatchedCalls(self.module, name, names, one_by_one, options.check_nan, prints)
 
     @property
     def may_be_native(self) -> bool:
@@ -257,6 +259,7 @@ class Executable(FunctionSet):
         Raises:
             ArgumentError: The arguments do not fit the inputs (E61xx).
             ExecutionError: A call raises it.
+            UnsupportedError: E7001, this process runs several ranks of a mesh.
             ValueError: There are several functions, and none is called ``main``.
         """
         self._called()

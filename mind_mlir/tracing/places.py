@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import linecache
 import sys
+import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import CodeType, FrameType
@@ -34,7 +35,9 @@ def user_source() -> SourceInfo | None:
         code = frame.f_code
         ours = _is_ours.get(code)
         if ours is None:
-            ours = _is_ours[code] = code.co_filename.startswith(_OURS)
+            ours = _is_ours[code] = code.co_filename.startswith(_OURS) or (
+                code.co_filename == threading.__file__  # ranks run in threads
+            )
         if not ours:
             key = (code, frame.f_lasti)
             if key in _known:

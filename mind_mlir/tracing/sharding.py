@@ -158,8 +158,8 @@ def spread_specs(mesh: Mesh, given: Any, form: Form, what: str, of_none: T) -> l
             found.extend([of_none] * part.count)
         elif len(spec.parts) != len(part.parts) or spec.keys != part.keys:
             raise ValueError(
-                f"{what} must be shardings such as 'data,*', in containers like those of the arrays: "
-                f"{spec} cannot stand for {part}"
+                f"{what} must be shardings such as 'data,*', in containers like those of the arrays, of "
+                f"which each is a * here: {spec} cannot stand for {part} in {what}={given!r}"
             )
         else:
             for each, inner in zip(spec.parts, part.parts, strict=True):
@@ -189,6 +189,13 @@ class _ShardMap:
         self._local = JitFunction(local, options)
 
     def __call__(self, *args: Any) -> Any:
+        around = _MESH.get()
+        if around is not None:
+            refuse(
+                "E2327",
+                f"shard_map of {self.name}, over {self.mesh}, is called within one over {around}",
+                "give the outer one a mesh with the axes of both, and call the function itself",
+            )
         leaves, form = pytrees.flatten(args, f"the arguments of {self.name}")
         specs = self._specs(self.in_specs, form, "in_specs")
         stage = STAGE.get()
@@ -238,7 +245,9 @@ class _ShardMap:
         )
 
     def _joined(self, trace: Trace, leaf: Any, spec: Sharding) -> Any:
-        return trace.emit(JOIN, as_value(trace, leaf), mesh=str(self.mesh), sharding=str(spec))
+        value = as_value(trace, leaf)
+        spec.counts(self.mesh, value.type.rank)
+        return trace.emit(JOIN, value, mesh=str(self.mesh), sharding=str(spec))
 
     def _traced(self, trace: Trace, leaves: Sequence[Any], form: Form, specs: Sequence[Sharding]) -> Any:
         """Append what it does to a trace, in which all ranks have whole arrays."""
@@ -311,7 +320,12 @@ def shard_map(
     mapped = _ShardMap(function, mesh, specs, gather=argument_checks.flag(gather, "gather"), options=chosen)
 
     @functools.wraps(function, updated=())
-    def run(*args: Any) -> Any:
+    def run(*args: Any, **kwargs: Any) -> Any:
+        if kwargs:
+            raise TypeError(
+                f"{mapped.name} takes its arguments by position, as in_specs are in order: "
+                f"give {', '.join(kwargs)} so, or bind them with functools.partial"
+            )
         return mapped(*args)
 
     return cast("Callable[P, R]", public(run))

@@ -9,10 +9,14 @@ import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 from typing import NamedTuple
 
 import pytest
 from mpi_harness import command, environment, launcher
+
+from mind_mlir import ExecutionError, Mesh
+from mind_mlir.collectives import team
 
 PROGRAM = Path(__file__).with_name("failing_program.py")
 #: From the failure on, all may take so long to end, in seconds.
@@ -87,3 +91,18 @@ def test_all_processes_end_and_say_why(ended: dict[str, Ended], how: str) -> Non
     else:
         assert found.status != 0
         assert "went on" not in found.output
+
+
+def test_a_second_thread_is_refused_where_there_are_several_processes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(team, "current_world", lambda: SimpleNamespace(rank=0, size=2))
+    mesh = Mesh("data=2")
+
+    def inner(_: int) -> list[int]:
+        with ThreadPoolExecutor(1) as pool, pytest.raises(ExecutionError, match=r"E6202.* two threads"):
+            pool.submit(team.run_ranks, mesh, lambda rank: rank).result()
+        return team.run_ranks(mesh, lambda rank: rank)
+
+    assert team.run_ranks(mesh, inner) == [[0]]
+    assert team.run_ranks(mesh, lambda rank: rank) == [0]

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
 import mind_mlir
 import mind_mlir.numpy as mnp
-from mind_mlir import ExecutionError, Mesh, ShardedArray, TracingError, shard_map
+from mind_mlir import (
+    ArtefactError,
+    ExecutionError,
+    Mesh,
+    NotFiniteError,
+    ShardedArray,
+    TracingError,
+    UnsupportedError,
+    shard_map,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 GRID = Mesh("data=2,model=2")
 RNG = np.random.default_rng(3)
@@ -123,3 +135,38 @@ def test_collectives_need_a_mesh_around_them() -> None:
 def test_an_array_in_other_parts_is_refused() -> None:
     with pytest.raises(ValueError, match="shard it so, or gather it"):
         DIVIDED(X, mind_mlir.shard(W1, GRID, "model"), W2)
+
+
+def test_one_within_another_is_refused() -> None:
+    with pytest.raises(TracingError, match="E2327"):
+        shard_map(lambda *args: DIVIDED(*args)[0], GRID, "", "")(X, W1, W2)
+
+
+def test_mistakes_in_ranks_are_not_placed_in_threads_of_the_library() -> None:
+    with pytest.raises(ValueError, match="has 1 dimensions, and the array 0"):
+        shard_map(lambda x: x[0, 0], GRID, "data", "data")(X)
+
+
+def test_arguments_by_name_are_told_to_be_given_by_position() -> None:
+    with pytest.raises(TypeError, match=r"layers takes its arguments by position.*give w2 so"):
+        DIVIDED(X, W1, w2=W2)
+
+
+def test_what_makes_a_nan_is_found_in_the_rank_that_does() -> None:
+    def f(x: Any) -> Any:
+        sums = mind_mlir.all_reduce(mnp.log(x), "data")
+        return mind_mlir.shift(mind_mlir.all_reduce(sums * 0, "data", "max"), "data")
+
+    checked = shard_map(f, Mesh("data=4"), "data", "data", gather=False, check_nan=True)
+    np.testing.assert_array_equal(checked(np.ones(8)), np.zeros(8))
+    with pytest.raises(NotFiniteError, match=r"E6006.* Log ") as caught:
+        checked(np.array([1, 2, 3, 4, -1.0, 1, 1, 1]))
+    assert "mnp.log(x)" in str(caught.value)
+
+
+def test_profiles_and_artefacts_are_refused_with_what_to_do(tmp_path: Path) -> None:
+    executable = mind_mlir.jit(DIVIDED).lower(X, W1, W2).compile()
+    with pytest.raises(UnsupportedError, match="this process runs 4 ranks of the mesh data=2,model=2"):
+        executable.profile(X, W1, W2)
+    with pytest.raises(ArtefactError, match=r"E6504.*no artefact has collectives"):
+        mind_mlir.package(executable.module, tmp_path)

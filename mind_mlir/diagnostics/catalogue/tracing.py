@@ -6,6 +6,7 @@ from mind_mlir.diagnostics.catalogue.entry import in_python
 
 _HEAD = "import numpy, mind_mlir\n"
 _X = _HEAD + "x = numpy.ones(3, numpy.float32)\n"
+_MESHES = _X + "mesh, f = mind_mlir.Mesh('data=2'), lambda x: mind_mlir.all_reduce(x, 'data')\n"
 _JIT = _X + "@mind_mlir.jit\n"
 
 ENTRIES = (
@@ -115,6 +116,14 @@ ENTRIES = (
         bad=_X + "mind_mlir.jit(lambda x: mind_mlir.all_reduce(x, 'data'))(x)\n",
         good=_X + "mesh = mind_mlir.Mesh('data=2')\n"
         "mind_mlir.shard_map(lambda x: mind_mlir.all_reduce(x, 'data'), mesh, '', '')(x)\n",
+    ),
+    in_python(
+        "E2327: shard_map within shard_map",
+        "In a function that mind_mlir.shard_map runs, each rank has a part of its own, and none a whole "
+        "array to divide once more. A mesh with several axes does what two would.",
+        bad=_MESHES
+        + "g = mind_mlir.shard_map(f, mesh, '', '')\nmind_mlir.shard_map(lambda x: g(x), mesh, '', '')(x)\n",
+        good=_MESHES + "mind_mlir.shard_map(lambda x: f(x), mesh, '', '')(x)\n",
     ),
     in_python(
         "E5103: gradient of a function whose result is not one float",
