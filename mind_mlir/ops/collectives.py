@@ -290,6 +290,7 @@ def _collective(
     choices: tuple[str, ...] = (),
     examples: tuple[Example, ...],
 ) -> OpDef:
+    defaults = {each.name: each.default for each in attributes if each.default is not None}
     return OpDef(
         opcode=opcode,
         summary=summary,
@@ -309,7 +310,7 @@ def _collective(
         in_numpy=f"mind_mlir.{mnemonic_of(opcode)}",
         extension=True,
         refused=HALVES,
-        examples=examples,
+        examples=tuple(Example(each.operands, defaults | each.attributes, each.note) for each in examples),
     )
 
 

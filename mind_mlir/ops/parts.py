@@ -135,7 +135,7 @@ def _whole_vjp(context: VjpContext) -> Sequence[Value]:
 
 
 _EXAMPLE: dict[str, AttributeValue] = {"mesh": "data=2,model=2", "sharding": "data"}
-_NONE: dict[str, AttributeValue] = {"mesh": "data=2,model=2"}
+_NONE: dict[str, AttributeValue] = {"mesh": "data=2,model=2", "sharding": ""}
 _GRID: dict[str, AttributeValue] = {"mesh": "data=2,model=2", "sharding": "model,data"}
 
 OPERATIONS = tuple(

@@ -27,7 +27,7 @@ def _vjp(context: VjpContext) -> Sequence[Value]:
     return [context.emit("Shard", context.cotangent, **context.attributes)]
 
 
-_MESH: dict[str, AttributeValue] = {"mesh": "data=2,model=3"}
+_MESH: dict[str, AttributeValue] = {"mesh": "data=2,model=2"}
 
 OPERATIONS = (
     OpDef(
@@ -54,7 +54,7 @@ OPERATIONS = (
         ),
         examples=(
             Example(("T[4, 3]",), {**_MESH, "sharding": "data"}),
-            Example(("f32[3, 4]",), {**_MESH, "sharding": "model,data"}),
+            Example(("f32[6, 4]",), {**_MESH, "sharding": "model,data"}),
             Example(("f64[]",), {**_MESH, "sharding": ""}, "all ranks have all of it"),
         ),
     ),

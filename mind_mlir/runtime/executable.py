@@ -243,6 +243,7 @@ class Executable(FunctionSet):
 
     def is_same(self, other: Executable) -> bool:
         """Return whether pickles of another one, which came with a pickle itself, are the same."""
+        other = argument_checks.expect(other, Executable, "other", "an Executable")
         return self is other or self._parcel.parts()[0] == other._parcel.parts()[0]
 
     def staged_words(self, *, single: bool) -> Array:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 RECORDS = [
     record
     for record in all_ops()
-    if record.examples and record.operands and record.opcode != "CustomCall" and not record.collective
+    if record.examples and record.operands and record.opcode != "CustomCall" and not record.attribute("mesh")
 ]
 
 

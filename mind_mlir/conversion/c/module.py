@@ -12,11 +12,13 @@ from mind_mlir.conversion.c.helpers import helper_lines
 from mind_mlir.conversion.c.nodes import LineStatement, lines, spelled
 from mind_mlir.conversion.c.operations import C_TYPES, kind_of, literal
 from mind_mlir.conversion.c.pruning import pruned
+from mind_mlir.diagnostics import Diagnostic, UnsupportedError
 from mind_mlir.ir.analysis.call_graph import operations_of
 from mind_mlir.lowering.dialect.emit import emit
 from mind_mlir.lowering.to_linalg import to_linalg
 from mind_mlir.mlir.bindings import ir, new_context
 from mind_mlir.mlir.values import definition
+from mind_mlir.ops.registry import by_opcode
 from mind_mlir.passes.forms import structured_form, verified
 from mind_mlir.support.interrupts import held
 
@@ -55,10 +57,12 @@ def to_c(module: Module) -> str:
 
     Raises:
         VerificationError: The module breaks a rule of its profile.
-        UnsupportedError: E7002, a dtype that C lacks; E7004, branches and loops nest too deeply.
+        UnsupportedError: E7001, a collective; E7002, a dtype that C lacks; E7004, branches and loops nest too
+            deeply.
     """
     whole = verified(module)
     require_dtypes(whole)
+    _require_one_rank(whole)
     structured = structured_form(whole)
     opcodes = {op.label: op.opcode for f in structured.functions for op in operations_of(f.blocks)}
     lowered = to_linalg(emit(structured, new_context(unregistered=True)), vectors=False)
@@ -73,6 +77,15 @@ def to_c(module: Module) -> str:
     helpers = "\n".join(helper_lines(used))
     parts = [_HEAD.rstrip("\n"), helpers, "\n".join(tables.values()), *functions]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _require_one_rank(module: Module) -> None:
+    """Refuse a verified module with collectives (UnsupportedError: E7001)."""
+    for function in module.functions:
+        for operation in operations_of(function.blocks):
+            if by_opcode()[operation.opcode].collective:
+                message, help = f"C has no {operation.opcode}", "C code has no other ranks to do it with"
+                raise UnsupportedError(Diagnostic("E7001", message, operation.location, (), help))
 
 
 def _function(op: Any, opcodes: Any, checks_of: Any, used: set[str], tables: dict[str, str]) -> str:

@@ -29,7 +29,7 @@ Format = Literal["core", "mind", "json", "display", "compact"]
 _HEAD = 1 << 16
 #: Comments of the texts, and white space.
 _BLANK = re.compile(r"(?:\s++|//[^\n]*+|#[^\n]*+)*+")
-_SURFACE_BLANK = re.compile(r"(?:\s++|//[^\n]*+|/\*(?:[^*]|\*(?!/))*+\*/)*+")
+_SURFACE_BLANK = re.compile(r"(?:\s+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
 #: How texts begin behind these.
 _MLIR = re.compile(r"module\b|func\.func\b|\"builtin\.module\"")
 _SURFACE = re.compile(r"(?:export\s+)?(?:fn|struct|type)\s+\w|import\s+\w+\s*(?:::|;)|let\s+\w+\s*[:=]")
