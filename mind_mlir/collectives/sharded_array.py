@@ -112,6 +112,21 @@ class ShardedArray:
         return whole if dtype is None else whole.astype(dtype)
 
 
+def held_part(
+    array: ShardedArray, mesh: Mesh, sharding: Sharding, rank: int, *, taker: str, advice: str
+) -> Array:
+    """Return the part of a rank of an array that is given to ``taker``, which takes it in parts as these are.
+
+    Raises:
+        ValueError: It is in other parts; ``advice`` says what to do.
+    """
+    if array.mesh != mesh or array.sharding != sharding:
+        raise ValueError(
+            f"{taker} takes an array along {str(sharding)!r} of {mesh}, and is given {array!r}: {advice}"
+        )
+    return array.parts[rank]
+
+
 @public
 def shard(array: Any, mesh: Mesh, sharding: Spec) -> ShardedArray:
     """Return an array in parts: each process keeps those of its ranks.

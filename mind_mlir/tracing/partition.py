@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar, Unpack, c
 
 import numpy as np
 
-from mind_mlir.collectives.sharded_array import ShardedArray
+from mind_mlir.collectives.sharded_array import ShardedArray, held_part
 from mind_mlir.collectives.team import run_ranks
 from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.ir.mesh import Mesh
@@ -130,12 +130,8 @@ class _Partitioned:
 
     def _part(self, leaf: Any, spec: Sharding, rank: int) -> Any:
         if isinstance(leaf, ShardedArray):
-            if leaf.mesh != self.mesh or leaf.sharding != spec:
-                raise ValueError(
-                    f"{self.name} takes an array along {str(spec)!r} of {self.mesh}, and is given {leaf!r}: "
-                    "say so in in_specs, shard it so, or gather it"
-                )
-            return leaf.parts[rank]
+            advice = "say so in in_specs, shard it so, or gather it"
+            return held_part(leaf, self.mesh, spec, rank, taker=self.name, advice=advice)
         return np.asarray(leaf[spec.part(self.mesh, rank, leaf.shape)], order="C")
 
     def _traced(self, trace: Trace, leaves: Sequence[Any], form: Form) -> Any:

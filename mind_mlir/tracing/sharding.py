@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack, cast
 
 import numpy as np
 
-from mind_mlir.collectives.sharded_array import JOIN, ShardedArray
+from mind_mlir.collectives.sharded_array import JOIN, ShardedArray, held_part
 from mind_mlir.collectives.team import run_ranks
 from mind_mlir.diagnostics.tracebacks import public
 from mind_mlir.ir.mesh import Mesh
@@ -217,12 +217,8 @@ class _ShardMap:
     def _part(self, leaf: Any, spec: Sharding, rank: int) -> Any:
         """Return what a rank is given of an argument."""
         if isinstance(leaf, ShardedArray):
-            if leaf.mesh != self.mesh or leaf.sharding != spec:
-                raise ValueError(
-                    f"{self.name} takes an array along {str(spec)!r} of {self.mesh}, and is given {leaf!r}: "
-                    "shard it so, or gather it"
-                )
-            return leaf.parts[rank]
+            advice = "shard it so, or gather it"
+            return held_part(leaf, self.mesh, spec, rank, taker=self.name, advice=advice)
         if not spec.names:
             return leaf
         array = np.asarray(leaf)
